@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,7 @@ from masquerade.results import (
     ReportCounts,
     SurveyReports,
     cross_table,
+    reports,
     result_bytes,
     survey_result,
 )
@@ -132,3 +134,16 @@ def test_parts_of_any_size_join_as_whole_numbers() -> None:
     joined = np.concatenate([module._packed(part) for part in parts])
     assert joined.tolist() == [2**33, -5, 2**62 + 1]
     assert joined.dtype == np.int64
+
+
+@given(st.lists(st.tuples(*[st.integers(-(2**62), 2**62) | st.integers(0, 3)] * 4), max_size=30))
+def test_prop_responses_come_once_in_the_order_of_their_reports(
+    sent: list[tuple[int, ...]],
+) -> None:
+    """Of reports of any size each response is there once, ascending, with all its people."""
+    rows = np.array(sent, dtype=np.int64).reshape(len(sent), 4)
+    level, report, people = reports._distinct(rows[:, 0], rows[:, 1:], np.ones(len(sent), np.int8))
+    expected = sorted(Counter(sent).items())
+    found = [(first, *more) for first, more in zip(level.tolist(), report.tolist(), strict=True)]
+    assert list(zip(found, people.tolist(), strict=True)) == expected
+    assert people.dtype == np.int64

@@ -180,8 +180,8 @@ def table_crowd(reports: SurveyReports, first: int, second: int) -> Crowd:
     for name in names:
         masks = [codebook.levels[name][place] for place in (first, second)]
         x, y = (_one_by_one(mask, name) for mask in masks)
-        sent, people = reports.counted(name)
-        pair = sent[:, first] * y.symbols + sent[:, second]
+        sent, people = reports.counted(name, first, second)
+        pair = sent[:, 0] * y.symbols + sent[:, 1]
         seen = np.bincount(pair, weights=people, minlength=x.symbols * y.symbols)
         groups.append(Table.of(seen.reshape(x.symbols, y.symbols), x, y))
     pool = None if codebook.pool is None else [float(codebook.pool[name]) for name in names]

@@ -224,13 +224,15 @@ def _pairs(reports: SurveyReports) -> Iterator[_Pair]:
     codebook = reports.codebook
     names = [name for name, n in reports.counts().items() if n]
     sizes = None if codebook.pool is None else [float(codebook.pool[name]) for name in names]
-    responses = [reports.counted(name) for name in names]
-    everybody = np.concatenate([people for _, people in responses]) if names else np.zeros(0, int)
+    everybody = np.concatenate(
+        [reports.counted(name, 0)[1] for name in names] or [np.zeros(0, int)]
+    )
     for place, question in enumerate(codebook.questions):
         if question.compared is None:
             continue
         sent = {name: reports.sent(name, place) for name in names}
-        codes = [(rows[:, place], people) for rows, people in responses]
+        responses = [reports.counted(name, place) for name in names]
+        codes = [(rows[:, 0], people) for rows, people in responses]
         found = question_reports(question, sent, estimator=codebook.survey.estimator, pool=sizes)
         assert isinstance(found, AnswerReports)
         scored = replace(found, scores=(FIRST, SECOND, TIE)[: found.answers])

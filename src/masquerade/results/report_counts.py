@@ -52,9 +52,10 @@ class ReportCounts:
     def reports(self) -> SurveyReports:
         """Return all that was counted."""
         self._pack()
-        columns = [np.concatenate(column) for column in zip(*self._packed, strict=True)]
+        level, report, people = (
+            np.concatenate(column) for column in zip(*self._packed, strict=True)
+        )
         self._packed.clear()
-        level, report, people = columns
         return SurveyReports.from_counts(self._codebook, level, report, people, crowd=self._crowd)
 
     def _pack(self) -> None:
@@ -72,8 +73,9 @@ class ReportCounts:
 
 def _packed(numbers: Integers) -> Integers:
     """Return whole numbers in as few bytes as hold them."""
-    if not numbers.size:
-        return numbers.astype(np.int8)
-    kind = np.result_type(np.min_scalar_type(numbers.min()), np.min_scalar_type(numbers.max()))
-    # Joined with numbers below 0, uint64 would become float64.
-    return numbers.astype(kind if kind.kind in "iu" and kind != np.uint64 else np.int64)
+    for kind in (np.int8, np.int16, np.int32):
+        if not numbers.size or (
+            -np.iinfo(kind).max <= numbers.min() <= numbers.max() <= np.iinfo(kind).max
+        ):
+            return numbers.astype(kind)
+    return numbers.astype(np.int64)

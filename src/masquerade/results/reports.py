@@ -21,6 +21,8 @@ from masquerade.surveys.pair_votes import unfolded
 
 #: Below so many combinations a key of whole rows fits 64 bits.
 _MOST_KEYS = 1 << 62
+#: Rows that are worked on at once.
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,10 +154,14 @@ class SurveyReports:
     def __len__(self) -> int:
         return int(self.people.sum())
 
-    def counted(self, name: str) -> tuple[Integers, Integers]:
-        """Return the responses at one level, shape (n_distinct, n_questions), and their people."""
+    def counted(self, name: str, *places: int) -> tuple[Integers, Integers]:
+        """Return the responses at one level, and their people.
+
+        Of shape (n_distinct, n_questions): of the questions at some `places`, or of all.
+        """
         here = self.level == list(self.codebook.levels).index(name)
-        return self.report[here].astype(np.int64), self.people[here]
+        sent = self.report[:, places][here] if places else self.report[here]
+        return sent.astype(np.int64), self.people[here]
 
     def asked_of(self, *names: str) -> SurveyReports:
         """Return the reports of the people who were asked all of these questions.
@@ -224,8 +230,11 @@ class SurveyReports:
         """
         found = hashlib.sha256(self.codebook.hash.encode() + b"\n" + self.crowd)
         for array in (self.level, self.kept, self.people):
-            # little-endian, so that the digest is the same on every machine
-            found.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+            # In pieces, as 64 bits a number are many times what it is kept in; little-endian, so
+            # that the digest is the same on every machine.
+            for start in range(0, len(array), _PIECE):
+                piece = np.ascontiguousarray(array[start : start + _PIECE], dtype="<i8")
+                found.update(piece.tobytes())
         return found.hexdigest()
 
 
@@ -365,18 +374,37 @@ def _first_impossible(
 def _distinct(
     level: Integers, report: Integers, people: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Return each response once, ascending by level and reports, and the number of its people."""
+    """Return each response once, ascending by level and reports, and the number of its people.
+
+    Cost: beside the rows some five numbers of 64 bits a row.
+    """
+    if not len(level):
+        return level, report, people.astype(np.int64)
     key, size = np.zeros(len(level), dtype=np.int64), 1
     for column in (level, *report.T):
-        values, code = np.unique(column, return_inverse=True)
-        if size * max(len(values), 1) >= _MOST_KEYS:
-            # At most one key a row: with one more column it fits again.
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            size = len(level)
-        key = key * len(values) + code
-        size *= max(len(values), 1)
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    return level[first], report[first], _added(place, people, len(first))
+        low, high = int(column.min()), int(column.max())
+        if size * (high - low + 1) >= _MOST_KEYS:
+            key, size = _ranks(key)
+            if size * (high - low + 1) >= _MOST_KEYS:
+                # At most one value a row: with one more column it fits again.
+                column, high = _ranks(column)
+                low, high = 0, high - 1
+        key *= high - low + 1
+        key += column
+        key -= low
+        size *= high - low + 1
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    del key
+    first = order[starts]
+    return level[first], report[first], np.add.reduceat(people[order], starts, dtype=np.int64)
+
+
+def _ranks(numbers: Integers) -> tuple[Integers, int]:
+    """Return the rank of each number among those that occur, and how many these are."""
+    values, place = np.unique(numbers, return_inverse=True)
+    return place.astype(np.int64), len(values)
 
 
 def _added(place: Integers, people: Integers, size: int) -> Integers:

@@ -33,7 +33,7 @@ from masquerade.server.http.front import Front
 from masquerade.server.http.limit_table import LimitTable
 from masquerade.server.http.logs import Repeats, fields
 from masquerade.server.http.metrics import Metrics, RequestMetrics
-from masquerade.server.http.pages import STATIC, render, translation
+from masquerade.server.http.pages import STATIC, fixed_translation, render, translation
 from masquerade.server.http.problem import (
     PROBLEM_ANSWER,
     WRONG_FORM,
@@ -80,7 +80,7 @@ from masquerade.server.routes import (
     webhooks,
 )
 from masquerade.server.routes.audit import AuditTrail
-from masquerade.server.routes.authorization import CSRF_HEADER
+from masquerade.server.routes.authorization import CSRF_HEADER, in_session
 from masquerade.server.routes.sign_in import sign_in_address
 from masquerade.server.services import Services
 from masquerade.server.settings import Settings
@@ -381,7 +381,10 @@ def _answer_errors(app: FastAPI) -> None:
     def own(request: Request, error: MasqueradeError) -> Response:
         if wants_json(request):
             # Programs are told in English; a page shows its reader what its script was told.
-            say = translation(request) if CSRF_HEADER in request.headers else str
+            # Anybody can send the header of a script, so the session says whose page it is.
+            say: Callable[[object], str] = str
+            if CSRF_HEADER in request.headers:
+                say = translation(request) if in_session(request) else fixed_translation(request)
             return masquerade_problem(error, say)
         if isinstance(error, Unauthenticated):
             return RedirectResponse(sign_in_address(request), 303)

@@ -6,7 +6,7 @@ import ast
 import itertools
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from tests.server.conftest import Site
 
 import masquerade
 from masquerade.errors import InvalidDocument
+from masquerade.server.http import pages
 from masquerade.server.http.page_words import page_words
+from masquerade.server.http.security import COOKIE
 from masquerade.server.http.service_messages import MESSAGES, in_language
 from masquerade.server.surveys.document import Document, Issue, changed
 from masquerade.server.surveys.document_survey import survey_or_issues
@@ -325,6 +327,28 @@ def test_pages_are_refused_in_german_and_programs_in_english(site: Site) -> None
     assert "Geben Sie der Umfrage einen Titel." in known
     assert 'id="script-words"' in known
     assert 'id="script-words"' not in site.owner.get(f"/surveys/{token}/edit").text
+
+
+def test_a_stranger_has_no_messages_searched(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The header of a page's script alone has only messages without values said in German."""
+    searched: list[str] = []
+    words = in_language(page_words("de"))
+
+    def search(_language: str) -> Callable[[object], str]:
+        return lambda text: searched.append(str(text)) or words(str(text))
+
+    monkeypatch.setattr(pages, "_service_words", search)
+    script = {"Accept": "application/json", "Accept-Language": "de", "X-CSRF-Token": "0" * 64}
+    address = f"/api/v1/surveys/{'0' * 16}"
+    program = site.visitor.get(address, headers={"Accept": "application/json"}).json()
+    for cookie in ("", f"{COOKIE}=made-up"):
+        answer = site.visitor.get(address, headers={**script, "Cookie": cookie})
+        assert answer.status_code == 401
+        assert answer.json()["detail"] == page_words("de").get(program["detail"], program["detail"])
+    assert not searched
+    own = {"X-CSRF-Token": site.owner.headers["X-CSRF-Token"]}
+    assert site.owner.get(address, headers={**script, **own}).status_code == 404
+    assert len(searched) == 1
 
 
 def test_a_text_that_repeats_the_words_of_a_message_is_read_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -103,6 +103,17 @@ def translation(request: Request) -> Callable[[object], str]:
     """Return the function that says a message of pages or services in the reader's language."""
     language = _language(request)
     return _service_words(language) if language in LANGUAGES else str
+
+
+def fixed_translation(request: Request) -> Callable[[object], str]:
+    """Return the function that says a message in the reader's language if it has no values.
+
+    For strangers: finding a message with values costs more the longer the values are, and those of
+    a stranger are what the stranger likes.
+    """
+    language = _language(request)
+    words: Mapping[str, str] = page_words(language) if language in LANGUAGES else {}
+    return lambda text: words.get(str(text), str(text))
 
 
 def _spoken(filter_: Callable[..., str], say: Callable[[object], str]) -> Callable[..., str]:

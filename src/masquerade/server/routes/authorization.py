@@ -119,6 +119,12 @@ def require(*rights: str) -> Dependency:
     return actor
 
 
+def in_session(request: Request) -> bool:
+    """Return whether a request was admitted as one of a member who is signed in."""
+    actor: Actor | None = getattr(request.state, "actor", None)
+    return actor is not None and actor.csrf != ""
+
+
 async def admit(request: Request, *rights: str) -> Actor:
     """Return the author of a request, if they have all of `rights`; see `require`."""
     actor = await run_in_threadpool(actor_of, request)
