@@ -335,7 +335,11 @@ def test_a_stranger_has_no_messages_searched(site: Site, monkeypatch: pytest.Mon
     words = in_language(page_words("de"))
 
     def search(_language: str) -> Callable[[object], str]:
-        return lambda text: searched.append(str(text)) or words(str(text))
+        def said(text: object) -> str:
+            searched.append(str(text))
+            return words(str(text))
+
+        return said
 
     monkeypatch.setattr(pages, "_service_words", search)
     script = {"Accept": "application/json", "Accept-Language": "de", "X-CSRF-Token": "0" * 64}
