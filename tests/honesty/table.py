@@ -23,6 +23,7 @@ from tests.honesty import (
     regressions,
     released,
     sentences,
+    served,
     simulated,
     weighted_kinds,
 )
@@ -683,6 +684,26 @@ ROWS = (
         crowds.stopped,
         promised=0.87,
         quick=8,
+    ),
+    Row(
+        "responses day by day of an open survey",
+        "each day is there once, in whole tens, and none is after the last day",
+        "0 to 3 people an hour; both changes of clocks; half an hour's; the first and last zone",
+        (),
+        served.response_days,
+        promised=0.0,
+        errors=True,
+        quick=1,
+    ),
+    Row(
+        "progress of long work",
+        "never goes back, never beyond its end, never over before the result is there",
+        "numbers that fall, repeat and are too large; one step; two pieces of work",
+        (),
+        served.long_work,
+        promised=0.0,
+        errors=True,
+        quick=20,
     ),
 )
 

@@ -232,7 +232,7 @@ def test_progress_is_said_in_german() -> None:
         "Das wird berechnet, beim Zählen: 400.000 von 1.000.000; fragen Sie gleich noch einmal."
     )
     stages = ("counting the survey before", "estimating", "comparing", "crossing", "fitting")
-    for stage in (*stages, "weighting", "waiting for its turn"):
+    for stage in (*stages, "weighting", "beginning", "waiting for its turn"):
         found = german(f"this is being worked out, {stage}; ask again in a moment.")
         assert stage not in found
         assert found.startswith("Das wird")

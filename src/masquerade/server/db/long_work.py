@@ -173,8 +173,12 @@ class LongWork:
                 self._transactions.write(lambda c: _store(c, task.key, progress))
                 self._flights.renew(task.key)
 
+        def begin() -> str:
+            task.tell("beginning", 0, 0)  # libraries may have to be loaded before the first step
+            return task.compute(report)
+
         try:
-            found = self._flights.get_or_create(task.key, lambda: task.compute(report))
+            found = self._flights.get_or_create(task.key, begin)
         except BaseException as error:
             task.future.set_exception(error)
             self._keep_few_failures()
