@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from masquerade.errors import ParameterError
-from masquerade.estimation.reports import LinearReports, Worths
+from masquerade.estimation.reports import LinearReports, Reports, Worths
 from masquerade.exact.arrays import Floats, Integers
 
 _ROUNDS, _PRECISION = 1000, 1e-11
@@ -166,7 +166,15 @@ class WeightedReports:
         return worths.of_population(rows.left) if clear and rows.left < 1 else worths
 
     def shares(self) -> Worths:
-        """Return the worths of reports for the share of each answer."""
+        """Return the worths of reports for the share of each answer.
+
+        Raises
+        ------
+        ParameterError
+            The reports give none: numbers with noise, or pairs of options.
+        """
+        if not isinstance(self.reports, Reports):
+            raise ParameterError("these reports give no shares of answers; ask for `figures`.")
         return self.worths(np.eye(self.symbols))
 
 
