@@ -1,5 +1,7 @@
 """Write the words of the participants' app, one module a language, from the gettext catalogues.
 
+English, which every page loads, has the words of two parties in a module of their own.
+
 ``locale/participants.pot`` holds the English texts, and ``participants.po`` of each language in
 ``locale/<language>/LC_MESSAGES/`` their translations. The context of a message is its place in the
 module, with the parameters of those that have some: ``home.questions(count)``. A text takes a
@@ -32,6 +34,8 @@ SOURCE = CATALOGUES / "participants.pot"
 _CONTEXT = re.compile(r"(?P<path>[^()]+)(?:\((?P<parameters>[\w, ]*)\))?")
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _MOST_COUNTED = 1000
+#: What English, which all load, has apart: `words().parties`, for surveys between two parties.
+APART = "parties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,8 @@ def catalogue(code: str) -> Catalog:
         return read_po(file, locale=code, abort_invalid=True)
 
 
-def module(language: Language) -> str:
-    """Return the text of a language's module."""
+def modules(language: Language) -> dict[str, str]:
+    """Return the text of each module of a language, by its file."""
     translated = catalogue(language.code)
     forms = plural_categories(language.code, translated)
     tree: dict[str, Any] = {}
@@ -98,8 +102,18 @@ def module(language: Language) -> str:
         for name in ("code", "name", "direction")
     }
     shared = {name: name for name in ("amount", "number", "day")}
+    found = {}
+    if language.code == "en":
+        body = _written(tree.pop(APART), 0)
+        text = f"{header}export const ENGLISH_PARTIES = {body};\n"
+        unused = re.search(r"\nconst times = .*\n", text)
+        assert unused is not None
+        text = text.replace(unused[0], "")
+        used = [one for one in ("amount", "day", "number", "plural") if f"{one}(" in body]
+        text = re.sub(r"const \{ [^}]* \}", f"const {{ {', '.join(used)} }}", text, count=1)
+        found[f"en_{APART}.js"] = text
     body = _written({**about, **shared, **tree}, 0)
-    return f"{header}export const {language.constant} = {body};\n"
+    return {f"{language.code}.js": f"{header}export const {language.constant} = {body};\n", **found}
 
 
 def plural_categories(code: str, translated: Catalog) -> list[str]:
@@ -193,11 +207,12 @@ def main() -> None:
     """Write all modules, or say which are not in step."""
     stale = []
     for language in LANGUAGES:
-        path, text = MODULES / f"{language.code}.js", module(language)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(path.name)
-            if "--check" not in sys.argv:
-                path.write_text(text, encoding="utf-8")
+        for name, text in modules(language).items():
+            path = MODULES / name
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                stale.append(name)
+                if "--check" not in sys.argv:
+                    path.write_text(text, encoding="utf-8")
     if stale and "--check" in sys.argv:
         raise SystemExit(
             f"not in step with the catalogues: {', '.join(stale)}; run make catalogues"

@@ -9,9 +9,11 @@ import {
   beliefPercent,
   factorText,
 } from "../../src/masquerade/server/web/static/words/formats.js";
-import { LANGUAGES as NAMES, loadLanguage, preferredLanguage, setLanguage } from "../../src/masquerade/server/web/static/words/language.js";
+import { ENGLISH_PARTIES } from "../../src/masquerade/server/web/static/words/en_parties.js";
+import { addEnglish, LANGUAGES as NAMES, loadLanguage, preferredLanguage, setLanguage } from "../../src/masquerade/server/web/static/words/language.js";
 
 const APP = new URL("../../src/masquerade/server/web/static/app/", import.meta.url);
+addEnglish({ parties: ENGLISH_PARTIES });
 for (const { code } of NAMES) await loadLanguage(code);
 const LANGUAGES = NAMES.map(({ code }) => setLanguage(code));
 setLanguage("en");

@@ -76,6 +76,7 @@ def import_(
         console,
         f"{found.format}: {kept} elements were kept, {changed} changed, {left} left out.",
         f"The survey document is in {path}; import it in the builder.",
+        *found.too_dear(),
     )
     if report:
         rows = [
@@ -173,9 +174,16 @@ def create(
     with _surveyor(server, token_file) as surveyor:
         draft = surveyor.create(document, template=template, copy_of=copy_of)
     faults = [f"{one['pointer']}: {one['detail']}" for one in draft["errors"]]
-    found = {"token": draft["token"], "valid": draft["valid"], "errors": faults}
+    dear = [one["detail"] for one in draft["warnings"]]
+    found = {
+        "token": draft["token"],
+        "valid": draft["valid"],
+        "errors": faults,
+        "warnings": dear,
+    }
     if not json:
         found["errors"] = "; ".join(faults) or "none"
+        found["warnings"] = " ".join(dear) or "none"
     show(found, as_json=json, title="Draft")
 
 

@@ -11,12 +11,13 @@ hidden by what was shown before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypedDict
 
-from masquerade.accounting import Cost, compose_linked, explain
+from masquerade.accounting import Caps, Cost, compose_linked, explain
 from masquerade.accounting.words import blur_in_words, board_in_words, odds_in_words
 from masquerade.errors import InvalidReport, LevelNotAllowed, ParameterError
 from masquerade.exact import INFINITE_LOSS, Guarantee
@@ -169,6 +170,38 @@ def _cost(mechanisms: tuple[Mask, ...], draw: Draw | None) -> Cost:
     if draw is not None:
         return draw.cost(mechanisms)
     return Cost.of("", mechanisms)
+
+
+#: A share of a cap is counted in millionths.
+_PARTS = 1_000_000
+
+
+def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
+    """Return the share of a fresh account that a response takes; 0 for answers in clear.
+
+    A cap holds where one of three sums does; it is the smallest share, rounded up, so that it is
+    above 1 exactly where masked answers are not `affordable`.
+    """
+    # The token plays no part in the amounts.
+    share = caps.share(offered.cost("").loss)
+    return math.inf if share is None else math.ceil(_PARTS * share) / _PARTS
+
+
+def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
+    """Return the share of a fresh account in whole percent, rounded up; above 100 if refused."""
+    share = share_of_cap(offered, caps)
+    # Back to the whole millionths of `share_of_cap`, so that the percentage is rounded up exactly.
+    return share if math.isinf(share) else -(-round(share * _PARTS) * 100 // _PARTS)
+
+
+def too_dear(levels: Sequence[OfferedLevel], caps: Caps) -> list[str]:
+    """Return a sentence for each level at which nobody with a fresh account can take part."""
+    return [
+        f"At level {level.name} nobody can take part with the usual cap: one response takes "
+        f"{percent_of_cap(level, caps):,} % of it. Ask fewer questions, or leave the level out."
+        for level in levels
+        if share_of_cap(level, caps) > 1
+    ]
 
 
 #: People at a level below which levels are not counted apart.

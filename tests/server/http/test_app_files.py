@@ -120,6 +120,7 @@ def test_a_module_stands_after_what_it_imports() -> None:
 def test_modules_on_demand_are_kept_and_not_loaded(visitor: httpx.Client) -> None:
     """A device keeps the modules for later, and a visit to a survey does not wait for them."""
     build = app_build()
+    assert "words/en_parties.js" in build.on_demand["party-views"]
     assert {"app/agreement.js", "aggregate/task.js"} < set(build.on_demand["two-parties"])
     assert "app/ledger_page.js" in build.on_demand["ledger"]
     assert {"app/settings_page.js", "app/about_page.js"} <= set(build.on_demand["settings"])

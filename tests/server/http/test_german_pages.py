@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+from tests.patience import wait_until
 from tests.server.conftest import Site
 from tests.server.filled import fill
 
@@ -175,6 +176,8 @@ def test_no_page_for_surveyors_holds_english(site: Site) -> None:
         *("/account", "/account/codes", "/audit?check=1", "/leaderboard", "/team", "/tokens"),
         *("/webhooks", "/join/nichts", f"/surveys/{live}/codes", "/surveys/nichts"),
     ]
+    compared = f"{shown}?by=krank"
+    wait_until("nothing is compared", lambda: 'id="working"' not in site.owner.get(compared).text)
     faults = []
     for path in pages:
         german = site.owner.get(path, headers=GERMAN).text

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from masquerade.accounting import Caps
 from masquerade.server.db.tables import FIRST_TEAM
 from masquerade.server.http.pages import WEB
 from masquerade.server.surveys.document import Document
+from masquerade.server.surveys.document_survey import survey_or_issues
 from masquerade.surveys.kinds import kinds
+from masquerade.surveys.offered_levels import too_dear
+from masquerade.surveys.questionnaires import import_questionnaire
 
 if TYPE_CHECKING:
     from tests.server.conftest import Site
@@ -113,3 +117,39 @@ def test_a_dossier_is_of_open_surveys_too_and_of_no_unfinished_draft(site: Site)
         Document.model_validate(FIELDS | {"questions": []}), team=FIRST_TEAM
     )
     assert site.owner.get(f"/api/v1/surveys/{bad.token}/dossier").status_code == 422
+
+
+def test_levels_that_nobody_can_afford_are_named_wherever_a_draft_is_judged(
+    site: Site,
+) -> None:
+    """Draft, check, review page, dossier and import name the same level, and no other (12 ratings).
+
+    One of two levels is too dear, so that the draft is valid.
+    """
+    rating = {"kind": "rating", "text": "How?", "allow_skip": False}
+    ratings = [{**rating, "id": f"q{place}"} for place in range(12)]
+    document = Document.model_validate(FIELDS | {"questions": ratings})
+    survey, _ = survey_or_issues(document, allow_clear=False, today="2026-01-01")
+    assert survey is not None
+    [sentence] = too_dear(survey.levels, Caps())
+    assert sentence.startswith("At level low nobody can take part with the usual cap")
+    [percent] = re.findall(r"takes (\d+) %", sentence)
+    assert int(percent) > 100
+    token = site.services.drafts.create(document, team=FIRST_TEAM)[0].token
+    address = f"/api/v1/surveys/{token}"
+    draft = site.owner.get(address).json()
+    wanted = [{"pointer": "/levels", "detail": sentence}]
+    assert (draft["valid"], draft["errors"], draft["warnings"]) == (True, [], wanted)
+    assert site.owner.post(f"{address}/validate").json()["warnings"] == wanted
+    assert site.owner.get(f"/surveys/{token}/review").text.count(sentence) == 1
+    german = {"Accept-Language": "de"}
+    page = site.owner.get(f"/surveys/{token}/review", headers=german).text
+    assert f"niemand teilnehmen: Eine Antwort braucht {percent} % davon" in page
+    for language, said in (("en", sentence.partition(". ")[0]), ("de", f"{percent} % davon.**")):
+        text = site.owner.get(f"{address}/dossier?language={language}").text
+        assert text.count(said) == 1
+    file = json.dumps(document.to_json()).encode()
+    assert import_questionnaire(file).too_dear() == [sentence]
+    assert import_questionnaire(file).report()["warnings"] == [sentence]
+    fewer = json.dumps(Document.model_validate(FIELDS).to_json()).encode()
+    assert import_questionnaire(fewer).too_dear() == []

@@ -23,13 +23,15 @@ from masquerade.server.surveys.forecast import (
     error_by_cost,
     forecast,
     margins,
-    percent_of_cap,
-    share_of_cap,
 )
 from masquerade.server.surveys.templates import TEMPLATES
 from masquerade.surveys import Choice, Number, PairVote, Question, Rating
 from masquerade.surveys.kinds import kinds
-from masquerade.surveys.offered_levels import OfferedLevel
+from masquerade.surveys.offered_levels import (
+    OfferedLevel,
+    percent_of_cap,
+    share_of_cap,
+)
 from masquerade.surveys.survey import Survey
 
 QUESTIONS: tuple[Question, ...] = (

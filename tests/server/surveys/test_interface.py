@@ -82,7 +82,7 @@ def test_an_unfinished_draft_is_kept_and_says_what_is_missing(desk: Desk) -> Non
     problem = problem_of(desk.ask("POST", f"/{draft['token']}/open"), 422, "validation-error")
     assert problem["errors"] == draft["errors"]
     validated = desk.ask("POST", f"/{draft['token']}/validate").json()
-    assert validated == {"valid": False, "errors": draft["errors"]}
+    assert validated == {"valid": False, "errors": draft["errors"], "warnings": []}
     draft = desk.change(draft, title="T", questions=[{**question, "options": ["A", "A"]}])
     assert [e["pointer"] for e in draft["errors"]] == ["/questions/0/options"]
 

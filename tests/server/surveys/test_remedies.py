@@ -10,9 +10,10 @@ import pytest
 from masquerade.accounting import Caps
 from masquerade.server.surveys.document import Document, changed
 from masquerade.server.surveys.document_survey import survey_or_issues
-from masquerade.server.surveys.forecast import forecast, share_of_cap
+from masquerade.server.surveys.forecast import forecast
 from masquerade.server.surveys.remedies import SHORTER, Remedy, WeakQuestion, weak_questions
 from masquerade.surveys import Choice, Matrix, PromoterScore, Question, Rating
+from masquerade.surveys.offered_levels import share_of_cap
 from masquerade.surveys.survey import Survey
 
 

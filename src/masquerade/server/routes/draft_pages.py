@@ -111,7 +111,8 @@ def _imported(actor: Actor, result: tuple[str, Imported], **_: Any) -> Response:
     token, found = result
     if found.format == OWN:
         return RedirectResponse(_EDIT.format(result=token), 303)
-    context = {"found": found, "token": token, "outcomes": OUTCOMES}
+    dear = found.too_dear(actor.services.drafts.caps)
+    context = {"found": found, "token": token, "outcomes": OUTCOMES, "too_dear": dear}
     return actor.page("surveyor/imported.html", context)
 
 
@@ -226,6 +227,7 @@ def draft_page(
         "caps": asdict(cap_amounts(drafts.caps)),
         "texts": {one.get("id"): one.get("text", "") for one in draft.document.questions},
         "asked_questions": len(review.survey.questions) if review.survey else 0,
+        "too_dear": review.too_dear,
         "weak": drafts.weak_questions(draft.document) if name == "review" else [],
     }
     return actor.page(f"surveyor/{name}.html", context, error=error, status=422 if error else 200)

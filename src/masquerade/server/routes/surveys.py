@@ -92,10 +92,11 @@ class Issue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a draft can be opened, and why not."""
+    """Whether a draft can be opened, and why not; warnings do not keep it from being opened."""
 
     valid: bool
     errors: list[Issue]
+    warnings: list[Issue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,6 +352,7 @@ def selection(actor: Reader, token: str, run: str) -> Mapping[str, object]:
 
 def draft_response(actor: Actor, draft: Draft, review: Review) -> DraftResponse:
     """Return an actor's draft as programs read it."""
+    found = verdict(actor, review)
     return DraftResponse(
         token=draft.token,
         state=draft.state,
@@ -362,8 +364,9 @@ def draft_response(actor: Actor, draft: Draft, review: Review) -> DraftResponse:
             name: margin and {**margin, "words": actor.say(margin["words"])}
             for name, margin in actor.services.drafts.margins_by_trust(draft.document).items()
         },
-        valid=not review.issues,
-        errors=verdict(actor, review).errors,
+        valid=found.valid,
+        errors=found.errors,
+        warnings=found.warnings,
     )
 
 
@@ -380,7 +383,8 @@ def _spoken(actor: Actor, figures: Forecast | None) -> Forecast | None:
 def verdict(actor: Actor, review: Review) -> Verdict:
     """Return whether a draft can be opened, and why not."""
     issues = [Issue(pointer, actor.say(detail)) for pointer, detail in review.issues]
-    return Verdict(valid=not issues, errors=issues)
+    dear = [Issue("/levels", actor.say(one)) for one in review.too_dear]
+    return Verdict(valid=not issues, errors=issues, warnings=dear)
 
 
 def survey_response(actor: Actor, record: SurveyRecord) -> SurveyResponse:

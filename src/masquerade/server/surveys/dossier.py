@@ -11,6 +11,7 @@ from masquerade.accounting import Caps
 from masquerade.accounting.words import highest_belief, losses_of_guarantee
 from masquerade.exact.loss import Loss, tail
 from masquerade.server.surveys.forecast import Margin, figure
+from masquerade.surveys.offered_levels import percent_of_cap, share_of_cap
 from masquerade.surveys.question import Question
 from masquerade.surveys.survey import Survey
 
@@ -72,6 +73,7 @@ class Dossier:
     asked_by: str
     contact: str
     paid: bool
+    too_dear: Sequence[tuple[str, float]]  # levels at which nobody can take part, in percent
 
     @property
     def clear(self) -> bool:
@@ -127,6 +129,11 @@ def dossier(
         asked_by=reach.asked_by,
         contact=reach.contact,
         paid=paid,
+        too_dear=[
+            (one.name, percent_of_cap(one, caps))
+            for one in survey.levels
+            if share_of_cap(one, caps) > 1
+        ],
     )
 
 

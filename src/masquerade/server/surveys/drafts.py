@@ -24,6 +24,7 @@ from masquerade.server.surveys.survey_records import SurveyRecord, Surveys
 from masquerade.server.surveys.tickets import TicketKeys
 from masquerade.server.webhooks.webhooks import OPENED, enqueue
 from masquerade.surveys.blind_rsa import PrivateKey
+from masquerade.surveys.offered_levels import too_dear
 from masquerade.surveys.survey import DEVICE, Survey
 
 DRAFT = "draft"
@@ -55,6 +56,8 @@ class Review:
     issues: list[Issue]
     people: dict[str, int] = field(default_factory=dict)  # whom the plan asks, by level
     reward: Reward | None = None  # what the plan gives to those who take part
+    # Levels that a survey offers, and that nobody can afford.
+    too_dear: list[str] = field(default_factory=list)
 
     def require(self) -> tuple[Survey, Forecast]:
         """Return the survey and its forecast; raise `InvalidDocument` where there are issues."""
@@ -218,7 +221,8 @@ class Drafts:
         people = {level["name"]: level["asked"] for level in figures["levels"]}
         prices = {level: plan.prices.get(level, 0) for level in people}
         reward = Reward(plan.currency.strip(), prices) if plan.reward == "codes" else None
-        return Review(survey, figures, issues, people, reward)
+        dear = too_dear(survey.levels, self.caps)
+        return Review(survey, figures, issues, people, reward, dear)
 
     def _survey(self, document: Document) -> tuple[Survey | None, list[Issue]]:
         return survey_or_issues(

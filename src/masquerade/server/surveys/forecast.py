@@ -16,15 +16,19 @@ from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document, Issue, changed
 from masquerade.surveys import Question
-from masquerade.surveys.offered_levels import ALL_LEVELS, BoardWords, OfferedLevel
+from masquerade.surveys.offered_levels import (
+    ALL_LEVELS,
+    BoardWords,
+    OfferedLevel,
+    percent_of_cap,
+    share_of_cap,
+)
 from masquerade.surveys.survey import MOST_QUESTIONS, Survey
 
 if TYPE_CHECKING:
     from masquerade.results.forecasts import Forecast as Precision
     from masquerade.results.learnable import Way
     from masquerade.selection import LevelOffer
-
-_PARTS = 1_000_000
 
 #: Shares of people who choose each level, as observed by Kandappu et al. (2014).
 PRIOR_SHARES = {CLEAR: 0.137, "low": 0.244, "medium": 0.389, "high": 0.229}
@@ -307,17 +311,6 @@ def offers_of(
     return found
 
 
-def share_of_cap(offered: OfferedLevel, caps: Caps) -> float:
-    """Return the share of a fresh account that a response takes; 0 for answers in clear.
-
-    A cap holds where one of three sums does; it is the smallest share, rounded up, so that it is
-    above 1 exactly where masked answers are not `affordable`.
-    """
-    # The token plays no part in the amounts.
-    share = caps.share(offered.cost("").loss)
-    return math.inf if share is None else math.ceil(_PARTS * share) / _PARTS
-
-
 def times_again(offered: OfferedLevel, caps: Caps) -> int | None:
     """Return how often a person can be asked again within a fresh account's cap.
 
@@ -325,13 +318,6 @@ def times_again(offered: OfferedLevel, caps: Caps) -> int | None:
     """
     share = caps.share(offered.cost("").loss)
     return None if not share else max(0, math.floor(1 / share) - 1)
-
-
-def percent_of_cap(offered: OfferedLevel, caps: Caps) -> float:
-    """Return the share of a fresh account in whole percent, rounded up; above 100 if refused."""
-    share = share_of_cap(offered, caps)
-    # Back to the whole millionths of `_share`, so that the percentage is rounded up exactly.
-    return share if math.isinf(share) else -(-round(share * _PARTS) * 100 // _PARTS)
 
 
 def affordable(offered: OfferedLevel, caps: Caps) -> bool:

@@ -12,10 +12,10 @@ from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import ParameterError
 from masquerade.mechanisms.privacy_level import CLEAR
 from masquerade.server.surveys.document import Document
-from masquerade.server.surveys.forecast import Forecast, Margin, forecast, share_of_cap
+from masquerade.server.surveys.forecast import Forecast, Margin, forecast
 from masquerade.surveys import question_from_json
 from masquerade.surveys.linked_questions import hang_together
-from masquerade.surveys.offered_levels import ALL_LEVELS
+from masquerade.surveys.offered_levels import ALL_LEVELS, share_of_cap
 from masquerade.surveys.survey import DEVICE, Survey
 
 #: People beyond which no number is named.

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from masquerade.accounting import Caps
+from masquerade.errors import MasqueradeError
+from masquerade.surveys.conditions import questions_from_json
+from masquerade.surveys.offered_levels import ALL_LEVELS, too_dear
+from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.questionnaires.logic import Logic
+from masquerade.surveys.survey import TWO_PARTIES, Survey
 
 #: A text by language.
 Words = dict[str, str]
@@ -118,6 +124,24 @@ class Imported:
         """Return the number of elements that were kept, changed or left out."""
         return sum(line.outcome == outcome for line in self.lines)
 
+    def too_dear(self, caps: Caps | None = None) -> list[str]:
+        """Return a sentence for each level at which nobody can take part; of the usual caps.
+
+        Nothing where the document is not finished, or where two parties add up.
+        """
+        document = self.document
+        levels = document.get("levels") or ALL_LEVELS
+        if document.get("trust") == TWO_PARTIES or isinstance(levels, Mapping):
+            return []
+        try:
+            questions, _ = parts_of(*questions_from_json(document.get("questions")))
+            survey = Survey.at_levels(
+                title="-", questions=questions, levels=levels, asked=document.get("asked")
+            )
+        except MasqueradeError:
+            return []
+        return too_dear(survey.levels, caps or Caps())
+
     def report(self) -> Mapping[str, object]:
         """Return the report as JSON."""
         lines = [
@@ -125,7 +149,12 @@ class Imported:
             for one in self.lines
         ]
         counts = {name.replace(" ", "_"): self.count(name) for name in OUTCOMES}
-        return {"format": self.format, **counts, "elements": lines}
+        return {
+            "format": self.format,
+            **counts,
+            "elements": lines,
+            "warnings": self.too_dear(),
+        }
 
 
 def language_tag(name: str) -> str | None:

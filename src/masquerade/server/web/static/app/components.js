@@ -76,7 +76,7 @@ export function reasonOf({ status, slug }) {
     "commitment-mismatch": words().ended.elsewhere[1],
     "survey-closed": done.late,
     "not-as-agreed": cannot.server,
-    "helper-away": words().parties.away,
+    "helper-away": words().parties?.away,
   };
   // A server's own sentences are not shown: whoever lies would lie in them too.
   return Object.hasOwn(known, slug) ? known[slug] : common.failed;

@@ -161,7 +161,7 @@ export class SurveyPage {
   }
 
   #why() {
-    return words().parties.broken[this.reason] ?? words().cannot.mask;
+    return words().parties?.broken[this.reason] ?? words().cannot.mask;
   }
 
   #introduce(options) {

@@ -9,7 +9,10 @@ import { isAffordable } from "./level_view.js";
 import { textOf, visibility } from "./conditions.js";
 import { tail } from "../mechanisms/loss.js";
 import { isolated } from "./two_parties.js";
-import { words } from "../words/language.js";
+import { ENGLISH_PARTIES } from "../words/en_parties.js";
+import { addEnglish, words } from "../words/language.js";
+
+addEnglish({ parties: ENGLISH_PARTIES });
 
 const GROUP = 4; // digits that people compare at a time
 

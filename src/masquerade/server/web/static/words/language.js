@@ -23,6 +23,9 @@ const LOADERS = {
 
 let current = ENGLISH;
 
+/** Add English words that only some surveys need, from a module that these load. */
+export const addEnglish = (texts) => Object.assign(ENGLISH, texts);
+
 /** Return the words of the language spoken now. */
 export function words() {
   return current;
