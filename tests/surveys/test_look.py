@@ -11,7 +11,7 @@ import pytest
 
 from masquerade.errors import ParameterError
 from masquerade.surveys import Choice
-from masquerade.surveys.look import LEAST_CONTRAST, Look, contrast, wash
+from masquerade.surveys.look import DARK, LEAST_CONTRAST, Look, contrast, mixed, on_dark, wash
 from masquerade.surveys.survey import Survey
 
 
@@ -71,3 +71,18 @@ def test_exact_contrast_is_that_of_the_guideline() -> None:
     """The darkest grey that fails and the lightest that passes are those of WCAG 2.2."""
     assert contrast("#777777", "#ffffff") < LEAST_CONTRAST <= contrast("#767676", "#ffffff")
     assert wash("#000000") == "#e6e6e6"
+
+
+@pytest.mark.parametrize("colour", ["#a3182f", "#005f73", "#000000", "#5b2368", "#6b6b00"])
+def test_a_page_in_the_colour_can_be_read_in_both_schemes(colour: str) -> None:
+    """Text in the colour, and on it, has a contrast of 4.5 on light and on dark grounds."""
+    style = Look(colour).style
+    light, dark = style.splitlines()
+    assert f"--accent: {colour};" in light
+    assert f"--accent: {on_dark(colour)};" in dark
+    for ground in (DARK, "#211926", "#17111a"):
+        assert contrast(on_dark(colour), ground) >= LEAST_CONTRAST
+    for ground in ("#ffffff", "#faf7f9", wash(colour)):
+        assert contrast(colour, ground) >= LEAST_CONTRAST
+    assert contrast(mixed(colour, 0.75, 0), on_dark(colour)) >= LEAST_CONTRAST
+    assert Look().style == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 import struct
 import zlib
@@ -16,6 +17,8 @@ from masquerade.errors import ParameterError
 LEAST_CONTRAST: Final = 4.5
 #: The lightest ground of the app on which text has the colour (its wash of the colour).
 _WASH: Final = 0.1
+#: The lightest ground of the dark scheme on which text has the colour.
+DARK: Final = "#35223d"
 MOST_LOGO: Final = 24_000  # characters of its address: a page stays small
 MOST_SIDE: Final = 640
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
@@ -71,6 +74,20 @@ class Look:
         """Return the look that a JSON object describes."""
         return cls(**data)
 
+    @property
+    def style(self) -> str:
+        """The style sheet of a page in the colour, as devices set it: on screens, light and dark."""
+        if not self.colour:
+            return ""
+        dark = on_dark(self.colour)
+        return (
+            f"@media screen {{ :root {{ --accent: {self.colour}; --accent-strong: "
+            f"{mixed(self.colour, 0.2, 0)}; --accent-wash: {wash(self.colour)}; }} }}\n"
+            "@media screen and (prefers-color-scheme: dark) { :root { "
+            f"--accent: {dark}; --accent-strong: {mixed(dark, 0.4)}; --accent-wash: {DARK}; "
+            f"--on-accent: {mixed(self.colour, 0.75, 0)}; }} }}\n"
+        )
+
     def to_json(self) -> dict[str, str]:
         """Return the look as a JSON object, without the app's defaults."""
         fields = {"colour": self.colour, "logo": self.logo, "logo_text": self.logo_text}
@@ -95,8 +112,25 @@ def contrast(first: str, second: str) -> float:
 
 def wash(colour: str) -> str:
     """Return the light ground that the app makes of a colour."""
-    channels = (255 - _WASH * (255 - channel) for channel in _channels(colour))
-    return "#" + "".join(f"{round(channel):02x}" for channel in channels)
+    return mixed(colour, 1 - _WASH)
+
+
+def mixed(colour: str, part: float, other: int = 255) -> str:
+    """Return a colour with a part of it replaced by white, or by black (0).
+
+    Examples
+    --------
+    >>> mixed("#204060", 0.5), mixed("#204060", 0.5, 0)
+    ('#90a0b0', '#102030')
+    """
+    channels = (channel + part * (other - channel) for channel in _channels(colour))
+    return "#" + "".join(f"{math.floor(channel + 0.5):02x}" for channel in channels)
+
+
+def on_dark(colour: str) -> str:
+    """Return the colour for the dark scheme: lightened until text in it can be read."""
+    lighter = (mixed(colour, part / 100) for part in range(101))
+    return next(one for one in lighter if contrast(one, DARK) >= LEAST_CONTRAST)
 
 
 def _channels(colour: str) -> tuple[int, ...]:

@@ -67,6 +67,7 @@ NEEDS: dict[tuple[str, str], str | int] = {
     ("GET", "/join/{token}"): 404,
     ("GET", "/r/{token}"): 404,
     ("GET", "/r/{token}/embed"): 404,
+    ("GET", "/r/{token}/look.css"): 404,
     ("GET", "/r/{token}/{fingerprint}"): 404,
     ("POST", "/join/{token}"): 404,
     ("POST", "/join/{token}/sign-in"): 404,

@@ -86,6 +86,22 @@ def test_everybody_gets_the_same_page(site: Site, published: SurveyRecord) -> No
     assert not re.search(r"\d\d:\d\d:\d\d", page)
 
 
+def test_the_survey_keeps_its_colour(site: Site) -> None:
+    """The published page and its embedded form have the colour; without one they ask for none."""
+    for colour in ("#a3182f", ""):
+        survey = site.services.surveys.open_survey(define(look=Look(colour)))
+        address = f"/r/{survey.token}"
+        assert site.visitor.get(f"{address}/look.css").status_code == 404
+        site.services.surveys.publish(site.services.surveys.close(survey))
+        sheet = site.visitor.get(f"{address}/look.css")
+        assert sheet.headers["content-type"].startswith("text/css")
+        assert sheet.text == Look(colour).style
+        for path in ("", "/embed"):
+            page = site.visitor.get(f"{address}{path}")
+            assert (f'href="{address}/look.css"' in page.text) == bool(colour)
+            assert "style-src 'self'" in page.headers["content-security-policy"]
+
+
 def test_the_survey_keeps_its_logo(site: Site) -> None:
     """The published page has the logo, with its words for people who do not see it."""
     logo = png()

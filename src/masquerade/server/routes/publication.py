@@ -70,6 +70,16 @@ def embed(services: InServices, request: Request, token: str, language: SpokenIn
     return answer
 
 
+@routes.get("/look.css")
+def look(services: InServices, request: Request, token: str) -> Response:
+    """Return the style sheet of the survey's own colour."""
+    style = _published(services, token).survey.look.style
+    answer = _kept(request, Response(style, media_type="text/css; charset=utf-8"))
+    # The embedded page is isolated, so that this address counts as another site's.
+    answer.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return answer
+
+
 @routes.get("/{fingerprint}")
 def exactly(services: InServices, token: str, fingerprint: str) -> Response:
     """Lead to the results, if they are of the survey with this hash."""
