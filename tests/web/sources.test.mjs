@@ -68,7 +68,7 @@ const KNOWN = {
     "coins", "fractions", "lattice", "loss", "loss_tail", "losses", "mask",
     "noise", "portable", "room", "sets", "text", "two_layer",
   ],
-  words: ["ar", "de", "en", "es", "formats", "fr", "language"],
+  words: ["ar", "de", "en", "en_parties", "es", "formats", "fr", "language"],
   "app/kinds": ["choice", "comparison", "date", "kinds", "matrix", "nps", "number", "pair", "ranking", "rating", "several"],
   app: [
     "about_page", "agreement", "api", "blind_rsa", "budget", "components", "conditions", "database", "device",

@@ -76,7 +76,7 @@ class Look:
 
     @property
     def style(self) -> str:
-        """The style sheet of a page in the colour, as devices set it: on screens, light and dark."""
+        """The style sheet of a page in the colour: on screens, in the light and the dark scheme."""
         if not self.colour:
             return ""
         dark = on_dark(self.colour)
