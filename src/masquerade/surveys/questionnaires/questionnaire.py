@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from masquerade.accounting import Caps
+from masquerade.aggregate.noise import TWO_PARTIES
 from masquerade.errors import MasqueradeError
 from masquerade.surveys.conditions import questions_from_json
 from masquerade.surveys.offered_levels import ALL_LEVELS, too_dear
 from masquerade.surveys.pair_votes import parts_of
 from masquerade.surveys.questionnaires.logic import Logic
-from masquerade.surveys.survey import TWO_PARTIES, Survey
+from masquerade.surveys.survey import Survey
 
 #: A text by language.
 Words = dict[str, str]
