@@ -225,8 +225,25 @@ def test_one_of_less_equal_and_greater_holds(of: Any, micro: int, number: Any) -
     """An amount and a number are equal where neither is less, seen from both sides."""
     amount = of(micro)
     equal = micro == 300_000
-    assert (amount == number) is (number == amount) is (amount <= number <= amount) is equal
+    # numpy before 2.0 answers for its own number, on the left, with a bool of its own.
+    assert (amount == number) is bool(number == amount) is bool(amount <= number <= amount) is equal
     assert (amount != number) is (amount < number or amount > number) is not equal
+
+
+@pytest.mark.parametrize(
+    "of", [Micro, lambda micro: pure_loss(Micro(micro))], ids=["Micro", "Loss"]
+)
+@pytest.mark.parametrize(
+    "number", [np.int8(100), np.uint8(200), np.int32(1 << 30), np.int64(1 << 62)]
+)
+def test_a_whole_number_of_numpy_compares_like_pythons(of: Any, number: Any) -> None:
+    """No integer of numpy is too large for its own type, in millionths, to be compared exactly."""
+    same = int(number) * MICRO
+    for micro in (same - 1, same, same + 1):
+        amount = of(micro)
+        assert (amount < number) is bool(number > amount) is (micro < same)
+        assert (amount == number) is bool(number == amount) is (micro == same)
+        assert (amount > number) is bool(number < amount) is (micro > same)
 
 
 EQUALS: list[Any] = [0.3, np.float64(0.3), 0.5, Fraction(1, 2), Decimal("0.5"), 2, 2.0, math.inf]

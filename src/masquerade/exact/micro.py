@@ -51,8 +51,12 @@ class AsNumber:
             return compare(self.millionths, other.millionths)
         if isinstance(other, decimal.Decimal) and not other.is_finite():
             return compare(self.millionths, math.nan if other.is_nan() else float(other))
-        if isinstance(other, Rational | decimal.Decimal):
+        if isinstance(other, decimal.Decimal):
             return compare(self.millionths, Fraction(other) * MICRO)
+        if isinstance(other, Rational):
+            # As Python's own integers: numpy's wrap round.
+            fraction = Fraction(int(other.numerator), int(other.denominator))
+            return compare(self.millionths, fraction * MICRO)
         if not isinstance(other, Real):
             return NotImplemented  # type: ignore[no-any-return]
         if not math.isfinite(other):
