@@ -81,7 +81,7 @@ def crowd(
     --------
     >>> claims, truths = crowd(np.random.default_rng(1), tasks=100, workers=20)
     >>> claims, len(truths)
-    (Claims(1000 claims of 20 workers on 100 tasks, 2 options), 100)
+    (Claims(1,000 claims of 20 workers on 100 tasks, 2 options), 100)
     """
     require_generator(rng)
     tasks, workers = whole(tasks, "tasks", low=1), whole(workers, "workers", low=1)
