@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.serving import serving
 
 from masquerade.server import Settings, create_app
-from masquerade.server.http.connections import DeadlineProtocol
+from masquerade.server.http.connections import MOST_WAITING, DeadlineProtocol
 from masquerade.server.operations.run import address
 
 PATIENCE = 0.6
@@ -126,6 +126,36 @@ def test_what_is_held_until_it_is_whole_is_short(
         assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
         assert ended(line)
     assert not served.server_state.connections
+
+
+def test_requests_ahead_of_their_turn_are_few(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 100,000 requests on one connection so many wait at once; then it ends, others are served.
+
+    Who sends as many as may wait is given each answer.
+    """
+    monkeypatch.setattr(DeadlineProtocol, "patience", 600)
+    most, begin = 0, DeadlineProtocol.on_message_begin
+
+    def counted(line: DeadlineProtocol) -> None:
+        nonlocal most
+        most = max(most, len(line.pipeline))
+        begin(line)
+
+    monkeypatch.setattr(DeadlineProtocol, "on_message_begin", counted)
+    one = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_SECONDS) as line:
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):
+                line.sendall(one * 1000)
+        assert ended(line)
+    assert most == MOST_WAITING
+    with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_SECONDS) as line:
+        line.sendall(one * MOST_WAITING)
+        answers = b""
+        while answers.count(b"HTTP/1.1 ") < MOST_WAITING:
+            part = line.recv(65536)
+            assert part
+            answers += part
 
 
 @pytest.mark.parametrize("further", [b"GET /?", b"no request "], ids=["long", "wrong"])

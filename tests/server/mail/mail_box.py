@@ -26,10 +26,11 @@ class MailBox:
     ) -> str:
         """Take or refuse an address."""
         if address in self.gone:
-            return "550 5.1.1 nobody of this name\there"
+            # As most mail servers do, it names the address that it refuses.
+            return f"550 5.1.1 <{address}>: nobody of this name\there"
         if self.busy.get(address, 0) > 0:
             self.busy[address] -= 1
-            return "451 4.2.1 come again"
+            return f"451 4.2.1 {address} come again"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
@@ -39,7 +40,7 @@ class MailBox:
         """Take a message."""
         if self.closed > 0:
             self.closed -= 1
-            return "554 5.7.1 not today"
+            return f"554 5.7.1 no message for {envelope.rcpt_tos[0]} today"
         message = message_from_bytes(envelope.content, policy=default)
         assert len(envelope.rcpt_tos) == 1
         self.taken.setdefault(envelope.rcpt_tos[0], []).append(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from masquerade.errors import ParameterError
-from masquerade.server.mail.address_list import merged, read_addresses, rows_of
+from masquerade.server.mail.address_list import in_few_words, merged, read_addresses, rows_of
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,30 @@ def test_a_list_comes_back_with_a_link_in_each_row() -> None:
     for empty in ("", "name\n"):
         with pytest.raises(ParameterError):
             rows_of(empty)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "550 5.1.1 <Ann.Lee@example.org>: Recipient address rejected: User unknown",
+        "550 5.1.1 ann.lee@example.org... User unknown",
+        "550 No such user here: ANN.LEE",
+        '550 "ann.lee" is not known',
+        "550 5.7.1 <bounce+ann.lee=example.org@list.example>: refused",
+        "550 see https://mail.example/why?to=ann.lee%40example.org",
+        "450 4.2.0 <ann.lee@example.org>\n come again",
+        "x" * 190 + " ann.lee@example.org",
+    ],
+)
+def test_words_of_a_mail_server_name_nobody(words: str) -> None:
+    """Neither the address nor what stands before its @ is left, however a mail server quotes it."""
+    told = in_few_words(words, address="ann.lee@example.org").lower()
+    assert "ann" not in told
+    assert "@" not in told
+    assert told[:3] == words[:3].lower()
+
+
+def test_words_that_name_nobody_stay() -> None:
+    """What says why a message was refused is left as it is."""
+    words = "550 5.1.1 nobody of this name here"
+    assert in_few_words(words, address="ann@example.org") == words

@@ -172,7 +172,7 @@ def test_300_people_are_invited_one_bounces_and_nothing_stays(
     found = services.mailings.progress(survey.token)
     assert found is not None
     assert found.counts == {"sent": 299, "bounced": 1}
-    assert found.unreached == [(addresses[7], "550 5.1.1 nobody of this name here")]
+    assert found.unreached == [(addresses[7], "550 5.1.1 <(address)>: nobody of this name here")]
     # The tickets work, and the list and they are joined nowhere.
     holder = Holder(codes[0])
     holder.exchange(services, survey)
@@ -207,6 +207,20 @@ def test_the_file_of_the_database_keeps_no_address(
     )
     for text in (*people(20), *map(str, names), "Please come"):
         assert text.encode() not in kept
+
+
+def test_words_of_a_mail_server_keep_no_address(services: Services, box: MailBox) -> None:
+    """Replies and returned messages name addresses; their words are kept without them."""
+    survey = opened(services)
+    gone, busy, returned, *_ = people(5)
+    box.gone, box.busy, box.closed = {gone}, {busy: 9}, 1
+    services.mailings.invite(survey, LETTER, "\n".join(people(5)), LINK + survey.token)
+    send_all(services)
+    services.mailings.returned(survey, RETURNED.format(address=returned, action="failed").encode())
+    outcomes = [row.outcome for row in rows_of(services, RECIPIENT)]
+    assert sum("(address)" in one for one in outcomes) >= 3
+    kept = repr(everything(services))
+    assert not any(text in kept for text in (*people(5), "person0", "person1", "person2"))
 
 
 def test_a_reminder_goes_to_those_who_have_not_come_where_people_were_told(
@@ -331,7 +345,7 @@ Reporting-MTA: dns; people.example
 Final-Recipient: rfc822; {address}
 Action: {action}
 Status: 5.1.1
-Diagnostic-Code: smtp; 550 =no such\tuser
+Diagnostic-Code: smtp; 550 5.1.1 <{address}>: no such\tuser
 
 --x--
 """

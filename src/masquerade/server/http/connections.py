@@ -133,6 +133,8 @@ PATIENCE_SECONDS: Final = 30.0
 
 #: How many bytes of a request may be there, beside its body, before they are whole.
 LARGEST_HEAD: Final = 64 * 1024
+#: How many requests of one connection may wait for the answer to the one before them.
+MOST_WAITING: Final = 100
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -140,7 +142,8 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     It counts from the connection or from the first byte of a further request; between requests the
     server's own, shorter one holds. Bytes that dribble in do not begin it anew. What is no part of
-    a body, such as a head, is refused where it is long, as it has to be held until it is whole.
+    a body, such as a head, is refused where it is long, as it has to be held until it is whole; so
+    are requests that are sent ahead of their turn (RFC 9112, section 9.3.2), where they are many.
     Trailers, the fields that may follow a chunked body, are no headers: a proxy has not looked at
     them, so they would speak in its name. They are dropped.
     """
@@ -217,6 +220,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
             raise ValueError("a request names its host once (RFC 9112, section 3.2)")
+        # Each is held until its turn, and takes sixty times the memory of what was sent.
+        if len(self.pipeline) >= MOST_WAITING:
+            raise ValueError("too many requests wait for the answer to the one before them")
         self._head_ended = True
         super().on_headers_complete()
 

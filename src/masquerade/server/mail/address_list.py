@@ -23,6 +23,9 @@ _ADDRESS = re.compile(
 _SEPARATORS = re.compile(r"[,;\s]+")
 _NAMED = re.compile(r"<([^<>]*)>")
 _FINAL = re.compile(r"(?i)(?:rfc822\s*;)?\s*(\S+@\S+)")
+# Whatever has an @ in it, also where it is no address of ours: senders are written in many ways.
+_QUOTED = re.compile(r"[^\s<>()\[\]\"',;:]*(?:@|%40)[^\s<>()\[\]\"',;:]*", re.IGNORECASE)
+_HIDDEN = "(address)"
 _LONGEST_OUTCOME = 200
 
 
@@ -121,11 +124,20 @@ def bounced_addresses(message: bytes) -> dict[str, str]:
             action, status = str(fields.get("Action", "")), str(fields.get("Status", ""))
             named = _FINAL.fullmatch(str(fields.get("Final-Recipient", "")).strip())
             if named and action.strip().lower() == "failed" and not status.startswith("4"):
-                found[named[1]] = in_few_words(str(fields.get("Diagnostic-Code", status)))
+                why = str(fields.get("Diagnostic-Code", status))
+                found[named[1]] = in_few_words(why, address=named[1])
     return found
 
 
-def in_few_words(text: str) -> str:
-    """Return the words of a mail server, on one line and short."""
+def in_few_words(text: str, *, address: str = "") -> str:
+    """Return the words of a mail server, on one line, short, and without addresses.
+
+    Most refusals quote the address that they refuse, or what stands before its ``@``: these words
+    are kept beside an address that is sealed, and come into the log.
+    """
     words = "".join(one if one.isprintable() else " " for one in text)
+    words = _QUOTED.sub(_HIDDEN, words)
+    local = address.rpartition("@")[0]
+    if local:
+        words = re.sub(rf"(?i)(?<!\w){re.escape(local)}(?!\w)", _HIDDEN, words)
     return safe(" ".join(words.split())[:_LONGEST_OUTCOME])

@@ -108,7 +108,8 @@ def deliver(connection: smtplib.SMTP, server: MailServer, message: EmailMessage)
     except smtplib.SMTPRecipientsRefused as refused:
         code, said = next(iter(refused.recipients.values()))
         # What the server of the address says for good; a code of 4 asks to come again.
-        return Outcome(False, 500 <= code < 600, in_few_words(f"{code} {_text(said)}"))
+        words = in_few_words(f"{code} {_text(said)}", address=address)
+        return Outcome(False, 500 <= code < 600, words)
     except smtplib.SMTPServerDisconnected as error:
         raise ConnectionError(str(error)) from None
     except smtplib.SMTPResponseException as error:
@@ -116,7 +117,7 @@ def deliver(connection: smtplib.SMTP, server: MailServer, message: EmailMessage)
             connection.rset()
         # Of the message or of the sender, so not of the address.
         words = f"{error.smtp_code} {_text(error.smtp_error)}"
-        return Outcome(False, False, in_few_words(words))
+        return Outcome(False, False, in_few_words(words, address=address))
     return Outcome(True, True, "sent")
 
 
