@@ -281,7 +281,10 @@ def test_the_file_holds_what_the_memory_would(tmp_path: Path, mechanisms: Any) -
 
 
 def test_a_ledger_that_was_changed_answers_nothing(tmp_path: Path) -> None:
-    """Cut, emptied of an entry, or with a lower amount: nothing is answered until it is whole."""
+    """Cut, emptied of an entry, or with a lower amount: nothing is answered until it is whole.
+
+    So it is where the account of all servers alone is cut at its end, or is gone.
+    """
     device = DeviceLedger(tmp_path)
     for number in range(3):
         device.reserve(URL, f"a:{number}", Cost.of(f"s{number}", HIGH))
@@ -294,7 +297,11 @@ def test_a_ledger_that_was_changed_answers_nothing(tmp_path: Path) -> None:
         cost["pure"] = 1
     fewer = copy.deepcopy(held)
     del fewer["chains"]["everywhere"][1]
-    for text in (whole[:-20], json.dumps(cheaper), json.dumps(fewer), "[]", "{}"):
+    shorter, gone = copy.deepcopy(held), copy.deepcopy(held)
+    del shorter["chains"]["everywhere"][-1]
+    del gone["chains"]["everywhere"]
+    changed = [json.dumps(one) for one in (cheaper, fewer, shorter, gone)]
+    for text in (whole[:-20], *changed, "[]", "{}"):
         path.write_text(text)
         with pytest.raises((UnreadableFile, BrokenChain)):
             device.reserve(URL, "a:9", Cost.of("s9", HIGH))

@@ -43,12 +43,16 @@ _FORM = 1
 class LedgerFile:
     """Chains of entries, as `masquerade.accounting.Storage` asks for them.
 
-    The file holds no balances: they are worked out at each change, and a chain that was cut or
-    changed by hand is refused.
+    The file holds no balances: they are worked out at each change, and a chain that was changed by
+    hand, or cut anywhere but at its end, is refused. So is one that was cut at its end where it is
+    the account of all: what another account has paid has to stand there too.
+
+    `whole`: the person whose account has what all others pay; None where each stands alone.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, whole: str | None = None) -> None:
         self.path = path
+        self._whole = whole
 
     def change(self, person: str, key: str, decide: Decision) -> Entry:
         """Store the decision of `decide`; see `Storage.change`."""
@@ -119,12 +123,28 @@ class LedgerFile:
             raise UnreadableFile(
                 f"{self.path} is no ledger of this version ({error!r}); restore it from a backup."
             ) from error
+        if self._whole is not None:
+            self._require_whole(chains, self._whole)
         for entries in chains.values():
             # an account of an earlier rule goes on under that of today; written with its next step
             step = by_today(entries)
             if step is not None:
                 entries.append(step)
         return chains
+
+    def _require_whole(self, chains: dict[str, list[Entry]], whole: str) -> None:
+        # Whatever is paid is paid there first, so that a crash leaves nothing that is missing.
+        paid = {
+            person: {(e.charge.key, e.charge.cost) for e in some if e.charge.kind in PAID}
+            for person, some in chains.items()
+        }
+        missing = set().union(*paid.values()) - paid.get(whole, set())
+        if missing:
+            raise BrokenChain(
+                f"{self.path} lacks {quantity(len(missing), 'response')} in the account of all "
+                "servers, which a server's own account has: entries were removed. Restore it from "
+                "a backup."
+            )
 
     def _write(self, chains: dict[str, list[Entry]]) -> None:
         costs = {e.charge.cost.digest: e.charge.cost for some in chains.values() for e in some}
@@ -223,7 +243,7 @@ class DeviceLedger:
     """
 
     def __init__(self, home: Path, *, clock: Callable[[], str] | None = None) -> None:
-        self._file = LedgerFile(home / "ledger.json")
+        self._file = LedgerFile(home / "ledger.json", whole=EVERYWHERE)
         clock = clock or _today
         self._everywhere = Ledger(self._file, clock=clock)
         self._servers = Ledger(self._file, clock=clock, caps=_OPEN)
