@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.surveys.small_surveys import define
 
-from masquerade.server.http.logs import JsonLines, Lines, configure, fields
+from masquerade.server.http.logs import JsonLines, Lines, Seldom, configure, fields
 from masquerade.server.participants.steps import Reserve
 
 if TYPE_CHECKING:
@@ -110,6 +110,34 @@ def test_the_forms_of_a_process() -> None:
     assert own.isEnabledFor(logging.INFO)
     assert not logging.getLogger("sqlalchemy").isEnabledFor(logging.INFO)
     assert [type(one.formatter) for one in root.handlers] == [JsonLines]
+
+
+def test_what_is_no_http_fills_no_log() -> None:
+    """Of 10,000 such warnings a minute one is written, with their number; errors all are."""
+    stream, minutes = io.StringIO(), [0.0]
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    handler.addFilter(Seldom(now=lambda: 60.0 * minutes[0]))
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(handler)
+    try:
+        for minute in range(2):
+            minutes[0] = minute
+            for _ in range(10_000):
+                logger.warning("Invalid HTTP request received.")
+        for _ in range(2):
+            logger.error("a fault")
+    finally:
+        logger.removeHandler(handler)
+    told = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(one["message"], one.get("count")) for one in told] == [
+        ("Invalid HTTP request received.", None),
+        ("Invalid HTTP request received.", 10_000),
+        ("a fault", None),
+        ("a fault", None),
+    ]
+    configure("text")
+    assert any(isinstance(one, Seldom) for one in logging.getLogger().handlers[0].filters)
 
 
 def test_a_normal_answer_is_not_logged(live_server: LiveServers, written: io.StringIO) -> None:

@@ -53,6 +53,7 @@ def configure(log_format: str) -> None:
     """Log to standard error: as text warnings and errors, as JSON also starts, ends and sweeps."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else Lines())
+    handler.addFilter(Seldom())
     root = logging.getLogger()
     # Handlers of libraries go: their lines could hold addresses.
     root.handlers[:] = [handler]
@@ -94,6 +95,28 @@ class Repeats:
             self._lines.clear()
         self._lines[cause] = (now, 0)
         return count + 1
+
+
+class Seldom(logging.Filter):
+    """Lets one line a minute pass of each warning of the HTTP library, with how often it came.
+
+    Anybody can cause such a warning by a few bytes that are no HTTP: a line for each would fill a
+    disk.
+    """
+
+    def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._repeats = Repeats(now=now)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written."""
+        seldom = record.name.startswith("uvicorn") and record.levelno <= logging.WARNING
+        if not seldom or record.exc_info:
+            return True
+        count = self._repeats.due(record.getMessage())
+        if count is not None and count > 1:
+            record.fields = {"count": count}
+        return count is not None
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
