@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ _POOL: Mapping[str, Any] = MappingProxyType(
     {"pool_size": 16, "max_overflow": 8, "pool_use_lifo": True}
 )
 _READ_ONLY = "25006"  # SQLSTATE read_only_sql_transaction
+_PROBE_BYTES = 65536
 _MIGRATING = 0x6D617371  # names the lock that processes starting together take in turn
 
 
@@ -59,9 +61,22 @@ def connect(url: str, *, key: str | None = None) -> Engine:
             event.listen(engine, "connect", _unlock(key))
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin)
-    else:
-        event.listen(engine, "handle_error", _leave_read_only)
+    event.listen(engine, "handle_error", _leave_read_only(engine))
     return engine
+
+
+def unwritable(folder: Path) -> str | None:
+    """Return why nothing can be written into a folder; None where it can.
+
+    A page is written into a file without a name, which is gone at once: only so one learns of a
+    full disk, a quota, and a disk that turned read-only.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_PROBE_BYTES))
+    except OSError as error:
+        return f"nothing can be written beside the database: {error.strerror}"
+    return None
 
 
 def migrate(engine: Engine, *, to: str = "head") -> None:
@@ -143,7 +158,8 @@ def _make_private(file: str | None) -> None:
         # file.
         os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise OperationError(f"cannot make the database {file}: {error.strerror}.") from error
+        what = "write to" if os.path.exists(file) else "make"
+        raise OperationError(f"cannot {what} the database {file}: {error.strerror}.") from error
     for one in (file, f"{file}-wal", f"{file}-shm"):
         # Where it is another account's, the doctor says so.
         with contextlib.suppress(OSError):
@@ -197,13 +213,27 @@ def _begin(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
-def _leave_read_only(context: Any) -> None:
-    """End the connections of a pool in which one takes no changes.
+def _leave_read_only(engine: Engine) -> Callable[[Any], None]:
+    """Return a listener that ends all connections of a pool in which one takes no changes.
 
-    A session of PostgreSQL keeps the setting with which it began, also after it was changed back.
+    A session of PostgreSQL keeps the setting with which it began, and SQLite the mode in which it
+    opened the file, also after it was changed back. While one connection of a process has opened
+    SQLite's log to read it, its new ones can only read too: those that wait are closed as well.
     """
-    if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
-        context.is_disconnect = True
+
+    def leave(context: Any) -> None:
+        error = context.original_exception
+        if getattr(error, "sqlstate", None) == _READ_ONLY:
+            context.is_disconnect = True
+        elif "a readonly database" in str(error):  # SQLCipher's errors have no names
+            context.is_disconnect = True
+            # An open cursor would keep the connection's files open.
+            if context.execution_context is not None and context.execution_context.cursor:
+                context.execution_context.cursor.close()
+            # The pool stays: what others use now comes back to it, and is closed next time.
+            engine.pool.dispose()
+
+    return leave
 
 
 def sealed_driver() -> ModuleType:

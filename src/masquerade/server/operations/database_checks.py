@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, func, select, text, union_all
 
 from masquerade.server.db.conversion import CONVERTED
-from masquerade.server.db.engine import VERSION_TABLE, revision, revisions
+from masquerade.server.db.engine import VERSION_TABLE, revision, revisions, unwritable
 from masquerade.server.db.partitions import postgresql_metadata
 from masquerade.server.db.postgresql_order import REWRITTEN, tables_tell_order
 from masquerade.server.db.sqlite_order import LARGE, OVERDUE_SECONDS
@@ -158,6 +158,9 @@ def file_findings(file: Path | None) -> Iterator[CheckResult]:
         yield skipped("room", "PostgreSQL's disk is not seen from here.")
         return
     yield from _permission_findings(file)
+    if (why := unwritable(file.parent)) is not None:
+        yield problem("room", f"{why}. Look at the disk, and let this account write to it.")
+        return
     free = shutil.disk_usage(file.parent).free
     size = file.stat().st_size
     said = f"{free / 10**6:,.0f} MB are free, the database has {size / 10**6:,.1f} MB"

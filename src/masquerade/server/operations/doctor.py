@@ -202,7 +202,11 @@ def examine(
         yield problem("database", f"there is no database at {file}.")
         return
     yield from file_findings(file)
-    engine = connect(settings.database, key=settings.database_key)
+    try:
+        engine = connect(settings.database, key=settings.database_key)
+    except OperationError as error:
+        yield problem("database", str(error))
+        return
     try:
         looked = now or (lambda: datetime.now(UTC))
         yield from _database(engine, settings, looked, progress, quick=quick)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,12 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from masquerade import __version__
-from masquerade.server.db.engine import newest_revision, revision
+from masquerade.server.db.engine import newest_revision, revision, unwritable
 from masquerade.server.http.write_slots import PATIENCE_SECONDS
 from masquerade.server.routes.dependencies import InMetrics, InServices, InSettings
 
 _PATIENCE_SECONDS = 5
-_PROBE_BYTES = 65536
 _READ_ONLY = text("SHOW transaction_read_only")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
@@ -85,16 +83,11 @@ def show(request: Request, settings: InSettings, metrics: InMetrics) -> Response
 def not_ready(engine: Engine, file: Path | None = None) -> str | None:
     """Return why a server cannot serve now; None where it can.
 
-    Beside the SQLite `file` a page is written into a file without a name, which is gone at once:
-    only so one learns of a full disk, a quota, and a disk that turned read-only. PostgreSQL is
-    asked whether it takes changes; a full disk there shows in its own log.
+    Beside the SQLite `file` something is written. PostgreSQL is asked whether it takes changes; a
+    full disk there shows in its own log.
     """
-    if file is not None:
-        try:
-            with tempfile.TemporaryFile(dir=file.parent) as probe:
-                probe.write(bytes(_PROBE_BYTES))
-        except OSError as error:
-            return f"nothing can be written beside the database: {error.strerror}"
+    if file is not None and (why := unwritable(file.parent)) is not None:
+        return why
     try:
         with engine.connect() as connection:
             found = revision(connection)
