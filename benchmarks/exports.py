@@ -141,6 +141,7 @@ def counted(url: str, token: str, first: str) -> tuple[int, float, float]:
     arguments = (url, token, first, there)
     process = multiprocessing.get_context("spawn").Process(target=_count, args=arguments)
     process.start()
+    there.close()  # a process that fails ends this one too, which would wait for ever
     found: tuple[int, float, float] = here.recv()
     process.join()
     return found
