@@ -175,3 +175,17 @@ def test_a_refused_leaderboard_costs_nothing() -> None:
     with pytest.raises(ParameterError, match="do not name their voters"):
         private.release(nameless, public_menus=True, ledger=book)
     assert spent(book, "ann") == 0
+
+
+def test_a_leaderboard_whose_fit_fails_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was drawn stays paid, though the fit that follows does not end."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("masquerade.preference.private_leaderboard.fit_sums", broken)
+    book = ledger(7)
+    battles = Battles.from_frame(VOTES, items=["x", "y", "z"])
+    with pytest.raises(KeyboardInterrupt):
+        PrivateLeaderboard(1).release(battles, public_menus=True, ledger=book)
+    assert (spent(book, "ann"), book.balance("ann").open) == (3, 0)

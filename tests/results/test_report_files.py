@@ -254,7 +254,7 @@ def test_a_parquet_file_of_others_has_no_codebook(tmp_path: Path) -> None:
     [
         ((["a"], ["other"], [[0, 1]]), "level 'other'"),
         ((["a", "a"], ["medium"] * 2, [[0, 1]] * 2), "stands twice"),
-        ((["a"], ["medium"], [[0]]), "row 1 has 1 reports"),
+        ((["a"], ["medium"], [[0]]), "row 1 has 1 report for 2 questions"),
         ((["a", "b"], ["medium"] * 2, ["[0,1]", "[0]"]), "row 2"),
         ((["a"], ["medium"], ["[0,x]"]), "whole numbers"),
         ((["a"], ["medium"], [[2, 0]]), "is none that"),

@@ -132,11 +132,11 @@ class PrivateLeaderboard:
         table = self.checked(battles)
         if self.unit == "choice":
             require_public_menus(public_menus, "battle-scores")
-        if ledger is None:
-            return self._leaderboard(table, source)
-        # Charged before anything is drawn: a draw that nobody paid for could be looked at.
-        with charge_all(ledger, self.costs(table, name), result="leaderboard", name=name):
-            return self._leaderboard(table, source)
+        if ledger is not None:
+            # Final before anything is drawn: a fit that fails after its draw is paid for.
+            with charge_all(ledger, self.costs(table, name), result="leaderboard", name=name):
+                pass
+        return self._leaderboard(table, source)
 
     def costs(self, table: Battles, name: str) -> list[tuple[str, Cost]]:
         """Return each voter with the cost of a release under a name, in the order of their codes.
