@@ -75,6 +75,7 @@ def test_new_kinds_are_answered(
     assert mine[0] == "1. Cy · 2. Ada · 3. Bell"
     assert mine[1:3] == ["9", "2025-03"]
     assert mine[5:] == ["Another dot", "No idea", "4", "Was not there"]
+    assert page.locator(".pair .row").all_inner_texts() == ["The talks", "The food"]
     person.finish()
     [response] = generous.services.reports.of_survey(survey.token)
     assert len(response.reports) == 9

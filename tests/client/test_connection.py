@@ -176,7 +176,9 @@ def test_a_refusal_without_details_is_still_one() -> None:
         "detail": "Wrong.",
         "errors": [{"pointer": "body/epsilon", "detail": "too large"}],
     }
-    assert "body/epsilon: too large" in str(error_of(422, invalid))
+    assert str(error_of(422, invalid)) == "Wrong. body/epsilon: too large"
+    said = invalid | {"detail": "body/epsilon: too large"}
+    assert str(error_of(422, said)) == "body/epsilon: too large"
 
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://x", "https://", "https://a:b@c.d"])

@@ -369,6 +369,8 @@ def error_of(status: int, problem: dict[str, Any]) -> MasqueradeError:
     if slug == ParameterError.slug:
         errors = problem.get("errors")
         places = errors if isinstance(errors, list) else []
-        wrong = (f"{e.get('pointer')}: {e.get('detail')}" for e in places if isinstance(e, dict))
-        return ParameterError(" ".join((detail, "; ".join(wrong))).rstrip())
+        wrong = [f"{e.get('pointer')}: {e.get('detail')}" for e in places if isinstance(e, dict)]
+        # A document's refusal names its places in its detail, too: each is said once.
+        unsaid = "; ".join(one for one in wrong if one not in detail)
+        return ParameterError(f"{detail} {unsaid}".rstrip())
     return _REFUSALS.get(slug, SurveyError).from_problem(detail, problem)

@@ -211,7 +211,7 @@ def reports_sav(codebook: Codebook, chunks: Iterable[Sequence[Row]]) -> bytes:
     texts = {"person": "pseudonym in this survey", "level": "level of protection"}
     values: dict[str, dict[float, str]] = {}
     for name, question in zip(names, codebook.questions, strict=True):
-        texts[name] = f"Masked report: {question.text}"[:_LONGEST_LABEL]
+        texts[name] = f"Masked report: {question.whole_text}"[:_LONGEST_LABEL]
         labels = labels_of(question) if question.parts_of_whole else []
         if labels:
             values[name] = {

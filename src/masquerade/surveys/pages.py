@@ -110,9 +110,11 @@ class Page:
         """Return the page that a JSON object describes; `place` is for messages."""
         known = isinstance(data, dict) and set(data) >= _KEYS
         if not known or set(data) - _KEYS - {"moves", "show_if"}:
+            without = sorted(_KEYS - set(data)) if isinstance(data, dict) else []
+            missing = f" {' and '.join(without)} {'is' if len(without) == 1 else 'are'} missing."
             raise ParameterError(
                 f"page {place + 1} cannot be read: it has heading, shuffle and items, and may have "
-                "moves and show_if.",
+                f"moves and show_if.{missing if without else ''}",
                 field=f"pages/{place}",
             )
         if not isinstance(data["items"], list):

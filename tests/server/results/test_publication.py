@@ -271,3 +271,15 @@ def test_clear_answers_are_not_called_masked(live_server: LiveServers) -> None:
             page = httpx.get(f"{server.url}/r/{survey.token}{path}", trust_env=False).text
             lead = page[page.find("<h1") :][:700]
             assert (words in page) == masked, lead
+
+
+def test_a_page_in_clear_has_no_sentence_on_what_masks_cost(live_server: LiveServers) -> None:
+    """The page of a survey without masks does not say that masks cost precision."""
+    server = live_server(allow_clear=True, caps=Caps(Caps().epsilon, Caps().delta, 9))
+    for level, masked in (("none", False), ("low", True)):
+        survey = server.services.surveys.open_survey(define(level=level))
+        for number in range(24):
+            Device().send(server.services, survey, [number % 2, number % 5], level=level)
+        server.services.surveys.publish(server.services.surveys.close(survey))
+        page = httpx.get(f"{server.url}/r/{survey.token}", trust_env=False).text
+        assert ("Masks cost precision" in page) == masked

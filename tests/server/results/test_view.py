@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.server.devices import Device
 from tests.server.results.reading import read_page
 from tests.surveys.small_surveys import define
 
+from masquerade.accounting import Caps
 from masquerade.results import Figure
 from masquerade.server import Services
 from masquerade.server.http.pages import _templates
@@ -162,3 +164,21 @@ def test_a_ranking_has_mean_ranks_and_what_a_model_says(sqlite_services: Service
         *("Item", "Ranked first", "Strength", "Interval"),
     ]
     assert "If one set of strengths fits everybody" in page.text
+
+
+def test_masks_are_blamed_for_no_error_of_answers_in_clear(tmp_path: Path) -> None:
+    """In clear all unmasked answers count; beside masks no margin contradicts the interval."""
+    address = f"sqlite:///{tmp_path / 'clear.sqlite3'}"
+    services = Services.open(address, allow_clear=True, caps=Caps(clear=1))
+    view, _ = shown(services, QUESTIONS[0], levels=("none",))
+    [alone] = view.questions
+    assert [part.name for part in alone.sure.errors] == ["People"]
+    assert alone.sure.unmasked == alone.n
+    survey = services.surveys.open_survey(define(QUESTIONS[0], levels=("high", "none")))
+    for number in range(44):
+        level = "none" if number % 3 else "high"
+        Device().send(services, survey, [number % 2], level=level)
+    closed = services.surveys.close(survey)
+    [mixed] = result_view(closed.survey, services.results.result(closed)).questions
+    assert mixed.sure.interval
+    assert (mixed.sure.margin, mixed.sure.more, mixed.sure.unmasked) == ("", (), None)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.surveys.small_surveys import define
 
 from masquerade.accounting import Caps
 from masquerade.server.db.tables import FIRST_TEAM
@@ -153,3 +154,30 @@ def test_levels_that_nobody_can_afford_are_named_wherever_a_draft_is_judged(
     assert import_questionnaire(file).report()["warnings"] == [sentence]
     fewer = json.dumps(Document.model_validate(FIELDS).to_json()).encode()
     assert import_questionnaire(fewer).too_dear() == []
+
+
+@pytest.mark.parametrize(
+    ("levels", "claims", "denies"),
+    [
+        (("high",), "every stored answer is a report", "as they are"),
+        (("high", "none"), "every other stored answer is a report", "| every stored answer"),
+        (("none",), "nothing masks them", "by chance on the person"),
+    ],
+)
+def test_answers_in_clear_are_not_said_to_be_behind_noise(
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    levels: tuple[str, ...],
+    claims: str,
+    denies: str,
+) -> None:
+    """A dossier calls stored answers reports as far as they are masked."""
+    monkeypatch.setattr(site.services.surveys._surveys, "allow_clear", True)
+    survey = site.services.surveys.open_survey(define(levels=levels))
+    path = f"/api/v1/surveys/{survey.token}/dossier"
+    text = site.owner.get(path).text
+    assert claims in text
+    assert denies not in text
+    german = site.owner.get(f"{path}?language=de").text
+    assert ("jede gespeicherte Antwort ist eine" in german) == (levels == ("high",))
+    assert ("wie sie sind; nichts maskiert sie" in german) == (levels == ("none",))

@@ -427,6 +427,7 @@ def _certainty(
     outcome = outlook(figure, found.n, confidence=result.confidence)
     if outcome is None or figure.errors is None:
         return sure
+    alike = _spread_alike(figures, figure, outcome.margin)
     words = (
         ("People", "who happened to answer"),
         ("Noise", "what both parties added to the sums")
@@ -441,10 +442,25 @@ def _certainty(
             # Less than 0.05 % would be shown as 0.0 %.
             if part >= 0.0005
         ),
-        more=tuple((people, figures.spread(margin)) for people, margin in outcome.more),
-        margin=figures.spread(outcome.margin),
-        unmasked=outcome.unmasked,
+        more=tuple((people, figures.spread(margin)) for people, margin in outcome.more if alike),
+        margin=figures.spread(outcome.margin) if alike else "",
+        unmasked=outcome.unmasked if alike else None,
     )
+
+
+def _spread_alike(figures: Figures, figure: Figure, margin: float) -> bool:
+    """Whether an interval reaches about as far as the standard error of its point says.
+
+    A point weighs all people alike, an interval uses most of those whose reports say most. With
+    answers in clear beside masked ones it is far shorter than the point's error, which then says
+    nothing of it, nor of what more people would bring. Ends of the range hide how far it reaches.
+    """
+    value, low, high = figure.value, figure.low, figure.high
+    if value is None or low is None or high is None:
+        return False
+    reaches = [value - low] if low > figures.axis.low else []
+    reaches += [high - value] if high < figures.axis.high else []
+    return not reaches or margin < 2 * max(reaches)
 
 
 def _of_answered(found: QuestionResult, shares: Figures) -> list[Row]:

@@ -216,6 +216,7 @@ def draft_page(
     if draft is None:
         return RedirectResponse(f"/surveys/{actor.survey(token).token}", 303)
     review = drafts.review(draft.document)
+    asked = review.survey.questions if review.survey else ()
     context = {
         "draft": draft,
         "known": asdict(draft_response(actor, draft, review)),
@@ -225,8 +226,8 @@ def draft_page(
         "introduction": _introduction(draft, review),
         "approval": _approval(actor, token, review),
         "caps": asdict(cap_amounts(drafts.caps)),
-        "texts": {one.get("id"): one.get("text", "") for one in draft.document.questions},
-        "asked_questions": len(review.survey.questions) if review.survey else 0,
+        "texts": {one.id: one.whole_text for one in asked},
+        "asked_questions": len(asked),
         "too_dear": review.too_dear,
         "weak": drafts.weak_questions(draft.document) if name == "review" else [],
     }

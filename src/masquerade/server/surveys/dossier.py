@@ -80,6 +80,11 @@ class Dossier:
         """Whether answers may be stored as they are."""
         return any(one.in_clear for one in self.levels)
 
+    @property
+    def all_clear(self) -> bool:
+        """Whether every answer is stored as it is."""
+        return all(one.in_clear for one in self.levels)
+
 
 def dossier(
     survey: Survey,

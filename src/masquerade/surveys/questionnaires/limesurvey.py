@@ -481,7 +481,9 @@ def _note_tables(
     }
     for name, reason in why.items():
         if rows := tables.get(name):
-            found.leave_out(name, f"table with {len(rows)} rows", reason)
+            found.leave_out(
+                name, f"table with {len(rows)} {'row' if len(rows) == 1 else 'rows'}", reason
+            )
     if any(row.get("scale_id") == "1" for row in tables.get("answers", [])):
         found.leave_out("answers", "second scale", "an array has one scale here")
 

@@ -374,7 +374,7 @@ export class SurveyPage {
     const mine = this.charges.find(({ token }) => token === this.token);
     if (!mine) return null;
     const left = balanceOf(this.charges, this.caps).percent_left;
-    return { here: percentOf(mine, this.caps, this.charges), total: 100 - left };
+    return { here: percentOf(mine, this.caps, this.charges), total: 100 - left, clear: mine.clear };
   }
 
   #choose(name) {

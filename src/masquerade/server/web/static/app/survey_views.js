@@ -336,6 +336,7 @@ function pairs({ questions, answers, reports }, sentName) {
       "section",
       { className: "pair" },
       userText(question.text, "h2"),
+      question.row && element("p", { className: "row" }, userText(question.row)),
       element(
         "dl",
         {},
@@ -399,7 +400,9 @@ function bill({ day }, spent) {
     "section",
     { className: "bill" },
     element("h2", {}, said.bill),
-    element("dl", {}, line(said.here, spent.here), line(said.total, spent.total)),
+    // No share of a limit says what answers in clear give away.
+    element("dl", {}, !(spent.clear > 0) && line(said.here, spent.here), line(said.total, spent.total)),
+    spent.clear > 0 && paragraph(words().ledger.without(spent.clear), "warning"),
     day && paragraph(said.day(words().day(day)), "muted"),
   );
 }

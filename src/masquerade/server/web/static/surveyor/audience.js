@@ -262,9 +262,11 @@ class AudiencePage {
         element("td", {}, element("b", {}, levelName(level.name))),
         element("td", { className: "num" }, said("{asked} of {expected}", { asked: level.asked, expected: level.expected })),
         element("td", { className: "num" }, level.price ? grouped(level.price) : "–"),
-        element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, `${grouped(level.percent_of_cap)} %`)));
+        element("td", { className: `num${level.share_of_cap > 1 ? " bad" : ""}` }, level.name === "none" ? "–" : `${grouped(level.percent_of_cap)} %`)));
     const dear = forecast.levels.filter((level) => level.share_of_cap > 1).map(({ name }) => levelName(name));
-    const texts = new Map(this.#draft.document.questions.map(({ id, text }) => [id, text]));
+    const texts = new Map(this.#draft.document.questions.flatMap(({ kind, id, text, rows }) => kind === "matrix"
+      ? rows.map((row, place) => [place ? `${id}-${place + 1}` : id, `${text} – ${row}`])
+      : [[id, text]]));
     at("outcome").replaceChildren(
       element("section", { className: "card outcome" },
         element("h2", {}, said("What you can expect")),
