@@ -180,5 +180,6 @@ def test_masks_are_blamed_for_no_error_of_answers_in_clear(tmp_path: Path) -> No
         Device().send(services, survey, [number % 2], level=level)
     closed = services.surveys.close(survey)
     [mixed] = result_view(closed.survey, services.results.result(closed)).questions
+    assert mixed.sure is not None
     assert mixed.sure.interval
     assert (mixed.sure.margin, mixed.sure.more, mixed.sure.unmasked) == ("", (), None)

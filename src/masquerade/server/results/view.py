@@ -460,7 +460,7 @@ def _spread_alike(figures: Figures, figure: Figure, margin: float) -> bool:
         return False
     reaches = [value - low] if low > figures.axis.low else []
     reaches += [high - value] if high < figures.axis.high else []
-    return not reaches or margin < 2 * max(reaches)
+    return not reaches or margin < 1.5 * max(reaches)
 
 
 def _of_answered(found: QuestionResult, shares: Figures) -> list[Row]:
