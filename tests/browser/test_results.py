@@ -194,6 +194,15 @@ def test_results_are_published_and_taken_back(
     assert (owner.complaints, stranger.complaints) == ([], [])
 
 
+#: Labels of an axis that touch the one before.
+TICKS_THAT_MEET = """[...document.querySelectorAll(".plot-axis")].flatMap((axis) => {
+  const boxes = [...axis.querySelectorAll("text")].map((one) => [one, one.getBoundingClientRect()]);
+  return boxes.filter(([, box]) => box.width)
+    .filter(([, box], place, all) => place && all[place - 1][1].right > box.left)
+    .map(([one]) => one.textContent);
+})"""
+
+
 def test_other_pages_show_the_embedded_one_alone(
     generous: Any, new_visitor: NewVisitor, elsewhere: Elsewhere
 ) -> None:
@@ -238,6 +247,8 @@ def test_every_page_of_results_can_be_used_by_everybody(
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(f"{generous.url}/r/{mixed.token}/embed")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(TICKS_THAT_MEET) == []
+        assert page.locator(".plot-axis text:visible").count()
     assert owner.complaints == []
 
 

@@ -42,6 +42,17 @@ def test_entries_are_chained(services: Services) -> None:
     assert services.audit_log.verify(FIRST_TEAM) == (3, entries[0].hash)
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "1 entry: "), (2, "2 entries: ")])
+def test_entries_that_hold_are_counted(sqlite_services: Services, count: int, said: str) -> None:
+    """One entry is said in the singular, several in the plural."""
+    for action in ("x", "y")[:count]:
+        add(sqlite_services, action)
+    with sqlite_services.engine.connect() as connection:
+        [found] = audit_findings(connection)
+    assert found.status == OK
+    assert found.detail == f"{said}every chain holds."
+
+
 @pytest.mark.parametrize(
     "statement",
     [

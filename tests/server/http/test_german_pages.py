@@ -74,7 +74,7 @@ class Reader(HTMLParser):
             self._unread = 1
         self.texts += [
             given[one] or ""
-            for one in ("aria-label", "title", "placeholder", "alt")
+            for one in ("aria-label", "title", "placeholder", "alt", "data-label")
             if one in given
         ]
 

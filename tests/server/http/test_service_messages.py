@@ -303,6 +303,8 @@ def test_sentences_of_results_are_said_in_german_with_their_names_as_they_are() 
             "mittlere Bewertung, zwischen 2,73 und 3,61; Median 1 bis 5",
         ),
         ("13.6 to 21.7 hours", "13,6 bis 21,7 hours"),
+        ("17.7 Stunden", "17,7 Stunden"),
+        ("1,200.5 none", "1.200,5 none"),
         ("−52.7 to −14.4", "−52,7 bis −14,4"),
         (
             "“low” is more frequent among “none” than among “all”, by 3 to 12 points. *",
@@ -316,6 +318,26 @@ def test_sentences_of_results_are_said_in_german_with_their_names_as_they_are() 
         ),
     ):
         assert german(said) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("1 entry: every chain holds.", "1 Eintrag: Jede Kette stimmt."),
+        ("1,200 entries: every chain holds.", "1.200 Einträge: Jede Kette stimmt."),
+        (
+            "1 entry of 1 person: every chain and balance holds.",
+            "1 Eintrag von einem Menschen: Jede Kette und jeder Stand stimmen.",
+        ),
+        (
+            "2 entries of 1 person: every chain and balance holds.",
+            "2 Einträge von einem Menschen: Jede Kette und jeder Stand stimmen.",
+        ),
+    ],
+)
+def test_one_is_said_as_one(said: str, expected: str) -> None:
+    """What the check of the records counts is in the singular where it is one."""
+    assert in_language(page_words("de"))(said) == expected
 
 
 def test_pages_are_refused_in_german_and_programs_in_english(site: Site) -> None:

@@ -30,7 +30,7 @@ _PARTS = re.compile(
     r"|<[/!]?[A-Za-z](?:[^<>{}]|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\})*>)",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r'(\s(?:aria-label|title|placeholder|alt)=")([^"]*)(?=")')
+_ATTRIBUTE = re.compile(r'(\s(?:aria-label|title|placeholder|alt|data-label)=")([^"]*)(?=")')
 _LITERAL = re.compile(r'"([^"]*)"')
 #: Before or after a literal that is compared, or looked up: no words for people.
 _BEFORE_CODE = re.compile(r"(?:[=!]= |\bin |\[|get\()$")

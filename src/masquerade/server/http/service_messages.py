@@ -39,7 +39,10 @@ _KNOWN = frozenset(MESSAGES)
 #: Places of what somebody typed, which is not translated: an option may be called “none”, and a
 #: login “1.500”.
 _AS_TYPED = frozenset(
-    {"group", "login", "name", "option", "options", "other", "outcome", "question", "team", "text"}
+    {
+        *("group", "login", "name", "option", "options", "other", "outcome", "question", "team"),
+        *("text", "unit"),
+    }
 )
 #: Parts of parts of parts of messages.
 _DEPTH = 4

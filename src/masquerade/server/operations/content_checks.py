@@ -162,7 +162,7 @@ def audit_findings(connection: Connection) -> Iterator[CheckResult]:
             broken = True
             yield problem("audit log", f"team {team}: {error} Restore a backup.")
     if not broken:
-        yield ok("audit log", f"{entries} entries: every chain holds.")
+        yield ok("audit log", f"{quantity(entries, 'entry', 'entries')}: every chain holds.")
 
 
 def integrity_of(engine: Engine) -> Mapping[str, object]:

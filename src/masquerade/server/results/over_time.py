@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Surveys that one page shows.
 MOST = 12
 _LINK, _CHANGES = "follows-1", "changes-1"
+#: Name of the line of a mean.
+_MEAN = "Mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class TimeLine:
     label: str
     axis: Axis
     rows: list[Row]
+    changed: bool = False  # whether it surely did, since the survey before
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +159,15 @@ def _over_time(
             for label, axis, row in _figures(one):
                 line = lines.setdefault(label, TimeLine(label, axis, []))
                 line.rows.append(replace(row, label=name, whole=False, people_there=one.n))
-    told = [change_in_words(one) for one in changes if one.question == question.id and one.differ]
-    return QuestionOverTime(question.id, question.text, list(lines.values()), told)
+    sure = [one for one in changes if one.question == question.id and one.differ]
+    moved = {one.option or _MEAN for one in sure}
+    shown = [replace(line, changed=line.label in moved) for line in lines.values()]
+    return QuestionOverTime(question.id, question.text, shown, [*map(change_in_words, sure)])
 
 
 def _figures(question: QuestionView) -> list[tuple[str, Axis, Row]]:
     if question.mean is not None:
-        return [("Mean", question.mean.axis, question.mean.everybody)]
+        return [(_MEAN, question.mean.axis, question.mean.everybody)]
     rows = question.answered or question.bars
     return [(row.label, question.axis, row) for row in rows]
 
