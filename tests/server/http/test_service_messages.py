@@ -295,7 +295,7 @@ def test_sentences_of_results_are_said_in_german_with_their_names_as_they_are() 
     for said, expected in (
         (
             "95 % sure of the order; 62 %, between 50 and 73 %",
-            "zu 95 % sicher, was die Reihenfolge betrifft; 62 %, zwischen 50 und 73 %",
+            "Reihenfolge zu 95 % sicher; 62 %, zwischen 50 und 73 %",
         ),
         ("no is ahead", "no liegt vorn"),
         (

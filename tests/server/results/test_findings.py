@@ -200,3 +200,17 @@ def test_pages_and_files_over_http(site: Site) -> None:
     assert site.visitor.get(f"/r/{survey.token}/{'0' * 64}").status_code == 404
     shown = site.visitor.get(f"/r/{survey.token}").text
     assert survey.hash[:16] in shown
+
+
+def test_what_did_not_surely_change_is_folded(site: Site) -> None:
+    """Over time the lines of figures that surely changed stand open; all others are one fold."""
+    before, last = answered(site.services), answered(site.services, shift=1)
+    site.services.over_time.link(last.token, before.token)
+    view = site.services.over_time.view(last)
+    [moved] = [one for one in view.questions if one.changes]
+    assert [line.changed for line in moved.lines] == [True]
+    assert not any(line.changed for one in view.questions if one != moved for line in one.lines)
+    text = site.owner.get(f"/surveys/{last.token}/over-time").text
+    for one in view.questions:
+        open_part, fold, _ = text.partition(f'id="question-{one.id}"')[2].partition("<details")
+        assert bool(fold and '<ul class="plot"' not in open_part) == (one != moved)
