@@ -40,8 +40,8 @@ _KNOWN = frozenset(MESSAGES)
 #: login “1.500”.
 _AS_TYPED = frozenset(
     {
-        *("group", "login", "name", "option", "options", "other", "outcome", "question", "team"),
-        *("text", "unit"),
+        *("group", "login", "measure", "name", "option", "options", "other", "outcome"),
+        *("question", "team", "text"),
     }
 )
 #: Parts of parts of parts of messages.
