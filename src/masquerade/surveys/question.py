@@ -329,7 +329,8 @@ class Question(ABC):
 
     def margin_words(self, low: float, high: float) -> str:
         """Return the unit of a margin of its mean, and the range in which the mean lies."""
-        return f"{getattr(self, 'unit', 'points')}, of {low:g} to {high:g}"
+        ends = f"{low:g} to {high:g}".replace("-", "−")
+        return f"{getattr(self, 'unit', 'points')}, of {ends}"
 
     def report_in_words(self, report: int, mechanism: DeviceMechanism | None) -> str:
         """Return a report as people read it."""
