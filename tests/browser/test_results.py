@@ -194,6 +194,12 @@ def test_results_are_published_and_taken_back(
     assert (owner.complaints, stranger.complaints) == ([], [])
 
 
+#: Charts of which two lines lie on axes of other places or widths.
+COLUMNS_OF_TRACKS = """[...document.querySelectorAll(".plot")].map((plot) =>
+  [...plot.querySelectorAll(".track")].map((track) => {
+    const { left, width } = track.getBoundingClientRect();
+    return `${left.toFixed(1)} ${width.toFixed(1)}`;
+  })).filter((places) => new Set(places).size !== 1)"""
 #: Labels of an axis that touch the one before.
 TICKS_THAT_MEET = """[...document.querySelectorAll(".plot-axis")].flatMap((axis) => {
   const boxes = [...axis.querySelectorAll("text")].map((one) => [one, one.getBoundingClientRect()]);
@@ -248,6 +254,7 @@ def test_every_page_of_results_can_be_used_by_everybody(
         page.goto(f"{generous.url}/r/{mixed.token}/embed")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(TICKS_THAT_MEET) == []
+        assert page.evaluate(COLUMNS_OF_TRACKS) == []
         assert page.locator(".plot-axis text:visible").count()
     assert owner.complaints == []
 
