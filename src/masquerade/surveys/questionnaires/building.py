@@ -210,12 +210,12 @@ class _Builder:
             self._line(element.name, element.what, LEFT_OUT, str(error))
             return []
         changed = element.notes or len(self._lines) > before
-        why = "; ".join(dict.fromkeys(element.notes))
-        self._line(element.name, element.what, CHANGED if changed else KEPT, why)
+        outcome = CHANGED if changed else KEPT
+        self._line(element.name, element.what, outcome, *dict.fromkeys(element.notes))
         return items
 
-    def _line(self, name: str, what: str, outcome: str, why: str = "") -> None:
-        self._lines.append(Line(name, what, outcome, why))
+    def _line(self, name: str, what: str, outcome: str, *reasons: str) -> None:
+        self._lines.append(Line(name, what, outcome, reasons))
 
     def _block(self, element: Element) -> list[object]:
         most = MOST_TEXT

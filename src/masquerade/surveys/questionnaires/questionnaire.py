@@ -87,12 +87,17 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the report: an element, its type, its outcome, and why."""
+    """A line of the report: an element, its type, its outcome, and the reasons of that."""
 
     name: str
     what: str
     outcome: str
-    why: str = ""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """All reasons in one text."""
+        return "; ".join(self.reasons)
 
 
 @dataclass(slots=True)
@@ -110,7 +115,7 @@ class Questionnaire:
 
     def leave_out(self, name: str, what: str, why: str) -> None:
         """Report an element that is left out."""
-        self.lines.append(Line(name, what, LEFT_OUT, why))
+        self.lines.append(Line(name, what, LEFT_OUT, (why,)))
 
 
 @dataclass(frozen=True, slots=True)
