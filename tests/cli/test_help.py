@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from masquerade.cli import app
 from masquerade.cli.options import methods
@@ -122,3 +124,16 @@ def test_truth_prints_the_first_labels_with_their_posteriors(run: Run, claims: P
     """Without ``--out`` a person sees labels and how sure they are, not only counts."""
     outcome = run("truth", claims, "--method", "majority-vote")
     assert re.search(r"b\s+│\s+no\s+│\s+1\.000", outcome.out)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_fits_the_terminal_and_is_broken_by_it_alone(width: int) -> None:
+    """No line is wider than the terminal; each holds all words that fit before the next begins."""
+    for words in COMMANDS:
+        shown = CliRunner(env={"COLUMNS": str(width)}).invoke(app, [*words, "--help"])
+        lines = [line.rstrip() for line in shown.output.splitlines()]
+        assert shown.exit_code == 0, words
+        assert max(map(len, lines)) <= width, words
+        for line, after in itertools.pairwise(lines):
+            if re.match(r" \w", line) and re.match(r" \S", after):
+                assert len(line) + 1 + len(after.split()[0]) >= width, (words, line, after)

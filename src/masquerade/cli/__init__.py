@@ -110,7 +110,18 @@ def command_line(only: str | None = None) -> typer.Typer:
                 line.add_typer(part, name=name, rich_help_panel=group)
             else:
                 line.command(name, rich_help_panel=group)(part)
+    _flow(line)
     return line
+
+
+def _flow(line: typer.Typer) -> None:
+    """Let each paragraph of help be broken by the terminal alone, not by its source too."""
+    for one in line.registered_commands:
+        text = one.help or (one.callback and one.callback.__doc__) or ""
+        one.help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    for group in line.registered_groups:
+        if group.typer_instance is not None:
+            _flow(group.typer_instance)
 
 
 def __getattr__(name: str) -> Any:
