@@ -214,12 +214,11 @@ def interpreter(version: str) -> str:
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         return sys.executable
     kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
-    found = shutil.which(f"python{version}") or (str(kept[-1]) if kept else None)
-    if found is None:
-        sys.exit(f"the image is of Python {version}, which is not here.")
-    if subprocess.run([found, "--version"], capture_output=True).returncode:
-        return str(kept[-1])  # a stand-in of pyenv that knows no such version
-    return found
+    # What the path finds may be a stand-in of pyenv that knows no such version.
+    for found in filter(None, [shutil.which(f"python{version}"), *map(str, reversed(kept))]):
+        if subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+            return found
+    sys.exit(f"Python {version} is not here; install it, or put its python{version} on the path.")
 
 
 RECIPES = {"image": image, "conda": conda}

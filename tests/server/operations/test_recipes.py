@@ -14,7 +14,7 @@ from tests.server.operations.test_deployment import require_command
 
 pytest.importorskip("yaml")
 
-from tools.recipes import below, instructions, pip_names, recipe, without_root
+from tools.recipes import below, instructions, interpreter, pip_names, recipe, without_root
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -24,6 +24,19 @@ def bounds(lines: list[str]) -> dict[str, str]:
     """Return the bounds of requirements by name."""
     read = [Requirement(line) for line in lines]
     return {canonicalize_name(one.name): str(one.specifier) for one in read}
+
+
+def test_a_python_that_is_not_here_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in on the path that knows no such version is a sentence, where none is kept."""
+    stand_in = tmp_path / "python3.99"
+    stand_in.write_text("#!/bin/sh\nexit 127\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match="Python 3.99 is not here"):
+        interpreter("3.99")
 
 
 def test_condas_requirements_are_the_projects() -> None:
