@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from masquerade.estimation.reports import Worths
 from masquerade.exact.arrays import Floats
@@ -240,6 +239,8 @@ def model_strengths(
     >>> strength.round(2).tolist(), error.round(3).tolist()
     ([0.55, -0.55], [0.058, 0.058])
     """
+    from scipy.optimize import minimize  # dear to load
+
     items = sent[0][2].items
     cells = []
     for reports, people, mask in sent:

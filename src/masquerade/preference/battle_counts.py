@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from masquerade.answers import Comparisons
 from masquerade.answers.battles import SECOND, Battles
@@ -64,6 +63,8 @@ class BattleCounts:
 
     def groups(self) -> Groups:
         """Return which items can be placed on one scale; see `Groups`."""
+        from scipy.sparse.csgraph import connected_components  # dear to load
+
         wins, ties, losses = self.counts > 0
         first, second = self.first, self.second
         ahead, behind = wins | ties, losses | ties  # a tie goes both ways
@@ -90,6 +91,8 @@ class BattleCounts:
         with ever more ties fit better and better: some u has ``u_a - u_b >= 1`` for each win of a
         over b, and at most 1 either way for each tie.
         """
+        from scipy.sparse.csgraph import connected_components
+
         wins, ties, losses = self.counts > 0
         if not 0 < self.ties < self.total:
             return False

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from masquerade.answers.result import Result
@@ -165,9 +164,7 @@ def rank_pairs(
         if float(np.abs(step).max()) < _CLOSE:
             break
     # Ties of comparisons, not of wins: with a prior every item has a strength.
-    _, group = connected_components(
-        coo_array((np.ones(len(rows)), (first, second)), shape=(k, k)), directed=False
-    )
+    group = _compared(first, second, k)
     # Delta method: a small change of the shares moves the strengths by this matrix.
     lift = np.linalg.solve(slope, design.T * worth)
     # The prior draws strengths towards 0 by prior * slope^-1 * strengths; what that is of strengths
@@ -176,3 +173,12 @@ def rank_pairs(
     pull = np.linalg.solve(slope, apart)
     spread = lift @ spread @ lift.T + prior * pull @ pull.T
     return PairRanking(items, strengths, spread, group.astype(np.int32))
+
+
+def _compared(first: Codes, second: Codes, items: int) -> Codes:
+    """Return the group of each item: those of a group are compared with each other, by others."""
+    from scipy.sparse.csgraph import connected_components  # dear to load
+
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(items, items))
+    group: Codes = connected_components(graph, directed=False)[1]
+    return group

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
 from masquerade.answers import Comparisons, Frame, to_arrow
@@ -264,6 +263,8 @@ def require_connected(winners: Integers, losers: Integers, items: Sequence[str])
 
     Raises `DisconnectedItems` (with the names of a few of the items).
     """
+    from scipy.sparse.csgraph import connected_components  # dear to load
+
     # Ford (1957): a maximum exists exactly where the graph of wins is strongly connected.
     k = len(items)
     wins = coo_array((np.ones(len(winners)), (winners, losers)), shape=(k, k)).tocsr()

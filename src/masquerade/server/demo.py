@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,6 +35,7 @@ from masquerade.errors import MasqueradeError, OperationError
 from masquerade.mechanisms import mask_response
 from masquerade.server.db.tables import CANCELLED, CLOSED, FIRST_TEAM
 from masquerade.server.participants.steps import Participation
+from masquerade.server.results.view import published_by
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import PICK
@@ -79,8 +81,10 @@ def seed_demo(services: Services) -> None:
     survey = services.surveys.open_survey(finished, simulated_truth=SHARES)
     people = list(zip(made_up_people(), _reports(finished), strict=True))
     # At once, as people do: what waits for the disk then waits together.
-    with ThreadPoolExecutor(_AT_ONCE) as crowd:
+    with ThreadPoolExecutor(_AT_ONCE + 1) as crowd:
+        ready = crowd.submit(_ready_page, finished)
         list(crowd.map(lambda one: take_part(services, survey, one[0], reports=one[1]), people))
+    ready.result()
     services.surveys.close(survey)
     services.surveys.open_survey(
         _definition_demo(
@@ -89,6 +93,13 @@ def seed_demo(services: Services) -> None:
             *ALL_LEVELS,
         )
     )
+
+
+def _ready_page(finished: Survey) -> None:
+    """Load and work out what the first page needs of the results' room, while people wait."""
+    import_module("masquerade.results.result")
+    for level in finished.levels:
+        published_by(level, [PEOPLE] * len(finished.questions))
 
 
 @lru_cache(maxsize=1)

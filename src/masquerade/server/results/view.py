@@ -15,6 +15,7 @@ from masquerade.server.results.figures import Axis, Figures, Row
 from masquerade.server.results.leaderboards import LeaderboardView, voted_view
 from masquerade.surveys import Question
 from masquerade.surveys.kinds import kinds
+from masquerade.surveys.offered_levels import OfferedLevel
 from masquerade.surveys.survey import Survey
 
 if TYPE_CHECKING:
@@ -258,8 +259,7 @@ def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
         counts = [question.n_by_level.get(level.name) for question in result.questions]
         if not any(counts):
             continue
-        masks = zip(level.mechanisms, (max(n or 1, 1) for n in counts), strict=True)
-        published = _published(tuple((str(mask), n) for mask, n in masks))
+        published = published_by(level, [max(n or 1, 1) for n in counts])
         alone = losses_of_guarantee(level.guarantee())[1]
         found.append(
             ReaderView(
@@ -270,6 +270,12 @@ def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
             )
         )
     return found
+
+
+def published_by(level: OfferedLevel, counts: Sequence[int]) -> Published | None:
+    """Return what a page tells of one person of a level, by the answers to each question."""
+    masks = zip(level.mechanisms, counts, strict=True)
+    return _published(tuple((str(mask), n) for mask, n in masks))
 
 
 @lru_cache(maxsize=256)

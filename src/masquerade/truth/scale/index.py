@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from masquerade.answers import Truths
 from masquerade.errors import DuplicateClaim, MixedTypes
@@ -93,7 +92,7 @@ class Index:
         graph = sparse.coo_array(
             (np.ones(len(worker), np.int8), (self.component[active], worker)), shape=(size, size)
         )
-        _, group = csgraph.connected_components(graph, directed=False)
+        group = _components(graph)
         return len(np.unique(group[: self.n_components]))
 
     @property
@@ -249,7 +248,7 @@ def _link(partition: Partition, scratch: Path, names: Names) -> _Links:
     nodes = n + len(local.tasks)
     # Workers, then tasks: an answer joins two.
     graph = sparse.coo_array((np.ones(len(task), np.int8), (worker, n + task)), shape=(nodes,) * 2)
-    _, group = csgraph.connected_components(graph, directed=False)
+    group = _components(graph)
     root, answers = np.arange(len(names.workers)), np.zeros(len(names.workers))
     root[codes] = _least(group[:n], codes)
     answers[codes] = local.of_worker
@@ -264,8 +263,16 @@ def _linked(one: _Links, other: _Links) -> _Links:
         (np.ones(2 * n, np.int8), (np.tile(everyone, 2), np.concatenate([one.root, other.root]))),
         shape=(n, n),
     )
-    _, group = csgraph.connected_components(graph, directed=False)
+    group = _components(graph)
     return _Links(one.answers + other.answers, _least(group, everyone))
+
+
+def _components(graph: sparse.coo_array) -> Codes:
+    """Return the component of each node of a graph without directions."""
+    from scipy.sparse.csgraph import connected_components  # dear to load
+
+    group: Codes = connected_components(graph, directed=False)[1]
+    return group
 
 
 def _least(group: Codes, codes: NDArray[Any]) -> Integers:
