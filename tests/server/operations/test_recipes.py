@@ -35,7 +35,7 @@ def test_a_python_that_is_not_here_is_named(
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(SystemExit, match="Python 3.99 is not here"):
+    with pytest.raises(SystemExit, match=r"Python 3\.99 is not here"):
         interpreter("3.99")
 
 
