@@ -273,7 +273,7 @@ def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
 
 
 def published_by(level: OfferedLevel, counts: Sequence[int]) -> Published | None:
-    """Return what a page tells of one person of a level, by the answers to each question."""
+    """Return the published loss of one person of a level, by the answers to each question."""
     masks = zip(level.mechanisms, counts, strict=True)
     return _published(tuple((str(mask), n) for mask, n in masks))
 
