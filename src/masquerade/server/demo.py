@@ -96,7 +96,7 @@ def seed_demo(services: Services) -> None:
 
 
 def _ready_page(finished: Survey) -> None:
-    """Load the room of results and work out the slow figures of the first page, beside the people."""
+    """Load the room of results, and work out the first page's slow figures, beside the people."""
     import_module("masquerade.results.result")
     for level in finished.levels:
         published_by(level, [PEOPLE] * len(finished.questions))
