@@ -60,6 +60,7 @@ def main() -> None:
         numbers, choices = str(Path(folder) / "numbers.csv"), str(Path(folder) / "choices.csv")
         values = (f"o{o},u{u},{(o + u) % 10}" for o in range(3) for u in range(50))
         Path(numbers).write_text("task,worker,value\n" + "\n".join(values) + "\n")
+        anew = ("--out", out, "--overwrite")
         simulate = ["simulate", "comparisons", "--out", choices, "--voters", "20"]
         jobs = {
             "truth of 250 claims": ["truth", str(claims)],
@@ -70,14 +71,14 @@ def main() -> None:
             "privacy of a mechanism": ["privacy", MASK, "--answers", "20"],
             "plan of a sample": ["plan", MASK, "--margin", "0.05"],
             "randomize 250 claims": [
-                *("randomize", str(claims), "--mechanism", MASK, "--options", "0,1", "--out", out)
+                *("randomize", str(claims), "--mechanism", MASK, "--options", "0,1", *anew)
             ],
             "simulate comparisons of 20 voters": simulate,
             "prefer, 1,000 choices of 20 voters": [
                 *("prefer", choices, "--mechanism", "linear-knorm", "--epsilon", "1")
             ],
             "release of 150 numbers": [
-                *("release", numbers, "--epsilon", "1", "--domain", "0", "10", "--out", out)
+                *("release", numbers, "--epsilon", "1", "--domain", "0", "10", *anew)
             ],
         }
         for what, words in jobs.items():

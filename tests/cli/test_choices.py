@@ -107,9 +107,9 @@ def test_every_command_asks_back_about_an_absurd_epsilon(
         assert (done.code, len(notes)) == (0, 1), (words, done.err)
         assert notes[0].startswith("note: epsilon is ")
         assert ".py" not in done.err
-    silent = run("randomize", claims, "--mechanism", f"{loud}=0", *masked)
+    silent = run("randomize", claims, "--mechanism", f"{loud}=0", *masked, "--overwrite")
     assert "noise alone and says nothing" in silent.err
-    assert not run("randomize", claims, "--mechanism", f"{loud}=1", *masked).err
+    assert not run("randomize", claims, "--mechanism", f"{loud}=1", *masked, "--overwrite").err
 
 
 def test_a_percentage_is_told_as_a_share(run: Run) -> None:

@@ -79,6 +79,23 @@ def test_randomize_leaves_the_claims_alone_and_draws_anew(run: Run, claims: Path
     assert claims.read_bytes() == before
 
 
+def test_reports_are_not_masked_twice_unawares(run: Run, claims: Path) -> None:
+    """Reports that exist are kept, and the refusal says what a second mask costs."""
+    out = claims.with_name("reports.csv")
+    mask = ("--options", "yes,no", "--mechanism", "randomized-response:options=2,epsilon=1")
+    words = ("randomize", claims, *mask, "--out")
+    assert run(*words, out).code == 0
+    out.write_text("mine")
+    refused = run(*words, out)
+    said = " ".join(refused.err.split())
+    assert (refused.code, refused.out, out.read_text()) == (1, "", "mine")
+    assert "masks the same answers again and costs as much privacy again" in said
+    assert "--overwrite" in said
+    assert run(*words, out, "--overwrite").code == 0
+    assert out.read_text().startswith('"task"')
+    assert all(run(*words, "-").code == 0 for _ in range(2))
+
+
 def test_privacy_gives_the_reference_values(run: Run) -> None:
     """Twenty answers under two-layer U(0, 1) cost 0, 2.996 and 12.127."""
     result = run("privacy", "two-layer:options=2,low=0,high=1", "--answers", 20, "--json").json
@@ -305,7 +322,7 @@ def test_options_seen_in_answers_and_lists_of_hidden_tasks_are_asked_for(
     path.write_text("task,worker,label\na,x,yes\nb,y,no\n")
     tasks.write_text("task\na\nb\nc\n")
     workers.write_text("worker\nx\ny\nz\n")
-    plain = ("randomize", path, "--out", out, "--mechanism")
+    plain = ("randomize", path, "--out", out, "--overwrite", "--mechanism")
     assert "--options" in run(*plain, "randomized-response:options=2,epsilon=1").err
     hidden = (
         *plain,

@@ -46,7 +46,7 @@ def test_release_prints_the_promised_keys_and_writes_its_files(run: Run, numbers
     )
     assert json.loads(numbers.with_name("out.codebook.json").read_text())["rows"] == 12
     assert "For the collector only" not in page.read_text()
-    compared = run("release", numbers, *options, "--compare").json
+    compared = run("release", numbers, *options, "--compare", "--overwrite").json
     assert compared["errors"]["wasserstein"] >= 0
     assert "For the collector only" in page.read_text()
 
@@ -55,6 +55,7 @@ def test_a_list_of_objects_is_released_whole(run: Run, numbers: Path) -> None:
     """Listed objects are all in the summary, also without claims; others are not."""
     listed, out = numbers.with_name("listed.csv"), numbers.with_name("out.csv")
     words = ("release", numbers, "--epsilon", "1", "--domain", "0", "10", "--out", out, "--json")
+    words = (*words, "--overwrite")
     for text, given in (
         ("task\nb\nnobody\n", f"{listed}:5"),
         ("task,expected\nb,5\nnobody,5\n", listed),
@@ -82,7 +83,7 @@ def test_attributes_are_released_with_values(run: Run, tmp_path: Path) -> None:
     assert "categories of shift" in json.dumps(result["guarantee"])
     table = pa_csv.read_csv(out).to_pydict()
     assert list(table) == ["task", "shift", "worker", "value"]
-    wrong = run(*words, "--attribute", "shift")
+    wrong = run(*words, "--attribute", "shift", "--overwrite")
     assert "expected a column as in shift=day,night" in wrong.err
 
 
@@ -103,9 +104,9 @@ def test_every_kind_of_release_says_its_guarantee(
     assert "guarantee" in outcome.out
 
 
-def test_the_command_has_at_most_fifteen_parameters() -> None:
+def test_the_command_has_at_most_sixteen_parameters() -> None:
     """Claims and options together: the text for a person stays short."""
-    assert len(inspect.signature(release).parameters) <= 15
+    assert len(inspect.signature(release).parameters) <= 16
 
 
 def test_objects_can_have_domains_of_their_own(run: Run, numbers: Path) -> None:
@@ -114,6 +115,7 @@ def test_objects_can_have_domains_of_their_own(run: Run, numbers: Path) -> None:
     table.write_text("task,low,high\nb,0,3\n")
     out = numbers.with_name("o.csv")
     words = ("--epsilon", "1", "--domain", "0", "10", "--domains", table, "--out", out)
+    words = (*words, "--overwrite")
     assert run("release", numbers, *words).code == 0
     rows = pa_csv.read_csv(out).to_pydict()
     assert max(v for t, v in zip(rows["task"], rows["value"], strict=True) if t == "b") <= 3
@@ -211,10 +213,33 @@ def test_an_empty_value_names_the_way_out(run: Run, tmp_path: Path) -> None:
 def test_intervals_that_are_the_whole_range_are_noted(run: Run, numbers: Path) -> None:
     """Where nothing is said of the answers, a note says so; with a large epsilon there is none."""
     out = numbers.with_name("out.csv")
-    options = ("--domain", 0, 10, "--step", 1, "--out", out, "--json")
+    options = ("--domain", 0, 10, "--step", 1, "--out", out, "--json", "--overwrite")
     said = run("release", numbers, "--epsilon", "0.001", *options)
     assert "note: in every row of the summary all intervals are the whole range" in said.err
     assert said.json["silent_rows"] == 2
     plain = run("release", numbers, "--epsilon", "500", *options)
     assert "whole range" not in plain.err
     assert plain.json["silent_rows"] == 0
+
+
+def test_a_release_is_not_written_over(run: Run, numbers: Path) -> None:
+    """A second run is refused while any of its files exists, and --overwrite replaces them."""
+    out, page = numbers.with_name("out.csv"), numbers.with_name("page.html")
+    words = ("release", numbers, "--epsilon", 1, "--domain", 0, 10, "--out", out, "--report", page)
+    files = [Path(one) for one in run(*words, "--json").json["files"]]
+    assert len(files) == 4
+    for kept in [*files, page]:
+        others = [one for one in [*files, page] if one != kept]
+        for one in others:
+            one.unlink(missing_ok=True)
+        kept.write_text("mine")
+        refused = run(*words)
+        said = " ".join(refused.err.split())
+        assert (refused.code, kept.read_text()) == (1, "mine")
+        assert f"{kept} exists" in said
+        assert "adds to that of the run before" in said
+        assert not any(one.exists() for one in others)
+        kept.unlink()
+    out.write_text("old")
+    assert run(*words, "--overwrite").code == 0
+    assert out.read_text().startswith('"task"')

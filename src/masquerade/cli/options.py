@@ -163,6 +163,13 @@ AsJson = Annotated[
         "--json", help="Print one JSON object on standard output, and nothing else there."
     ),
 ]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace files that exist. Without it the command stops before anything is drawn.",
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -234,6 +241,23 @@ KindChoice = Annotated[
         "decided by the name of the column and its values.",
     ),
 ]
+
+
+def refuse_existing(files: Iterable[Path], why: str) -> None:
+    """Refuse to write over the first of these files that exists.
+
+    Parameters
+    ----------
+    why : str
+        What another run costs, as a sentence.
+    """
+    # a device such as /dev/null loses nothing
+    there = next((path for path in files if path.is_file()), None)
+    if there is not None:
+        raise ParameterError(
+            f"{there} exists and would be lost. {why} Use the file that is there, name another "
+            "file, or replace it with --overwrite."
+        )
 
 
 def read_levels(path: Path) -> dict[str, Mechanism]:

@@ -12,8 +12,10 @@ from masquerade.cli.options import (
     ClaimsFile,
     DuplicatesChoice,
     Names,
+    Overwrite,
     choice,
     read_column,
+    refuse_existing,
 )
 from masquerade.cli.terminal import ask_back, show
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from masquerade.answers.claims import Duplicates
     from masquerade.mechanisms import Presence
 
+_AGAIN = (
+    "Each run masks the same answers again and costs as much privacy again: the losses of all "
+    "reports that somebody sees add up."
+)
 
 MechanismOption = Annotated[
     str,
@@ -82,6 +88,7 @@ def randomize(
     tasks: TasksOption = None,
     workers: WorkersOption = None,
     duplicates: DuplicatesChoice = "error",
+    overwrite: Overwrite = False,
     json: AsJson = False,
 ) -> None:
     """Mask every claim and write the reports.
@@ -92,7 +99,8 @@ def randomize(
 
     Labels need --options, the list of all labels that workers can give. If the list were taken from
     the answers, a label in it would show that somebody gave it. The guarantee that is printed is
-    for the worker with the most answers.
+    for the worker with the most answers. Each run masks the same answers again, and costs as much
+    again, so a file of reports that exists is kept unless you give --overwrite.
 
     Example: masquerade randomize claims.csv --options 0,1 --mechanism
     randomized-response:options=2,epsilon=1 --out reports.csv
@@ -103,6 +111,8 @@ def randomize(
     from masquerade.answers.frames import write_table
     from masquerade.mechanisms.registry import parse_mechanism, printed_guarantee
 
+    if not overwrite:
+        refuse_existing([out], _AGAIN)
     chosen = parse_mechanism(mechanism)
     ask_back(chosen.guarantee(answers=1))
     table = Claims.read(

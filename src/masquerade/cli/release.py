@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from masquerade.cli.options import AsJson, ClaimsFile, choice
+from masquerade.cli.options import AsJson, ClaimsFile, Overwrite, choice, refuse_existing
 from masquerade.cli.terminal import ask_back, note, show
 from masquerade.exact.number import quantity
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from masquerade.release.grouped_claims import Duplicates, Missing
     from masquerade.release.published import Release
 
+_AGAIN = "Each run measures the same claims again, and its epsilon adds to that of the run before."
 
 OutOption = Annotated[
     Path,
@@ -144,21 +145,26 @@ def release(
     missing: MissingChoice = "error",
     report: ReportOption = None,
     compare: CompareOption = False,
+    overwrite: Overwrite = False,
     json: AsJson = False,
 ) -> None:
     """Publish counts, means and quantiles of each object, and synthetic claims that agree.
 
     You hold the claims in clear. The guarantee protects against those who see what is written. All
     files are computed from one noisy measurement. What a release costs adds to what earlier
-    releases of the same claims cost.
+    releases of the same claims cost, so files that exist are kept unless you give --overwrite.
 
     Example: masquerade release numbers.csv --epsilon 1 --domain 0 10 --out synthetic.csv
     """
     from masquerade.answers.frames import read_table
     from masquerade.release import ReleaseParameters
     from masquerade.release import release as measure
+    from masquerade.release.published import files_of_release
 
     _require_file(out)
+    if not overwrite:
+        pages = [] if report is None else [report]
+        refuse_existing([*files_of_release(out), *pages], _AGAIN)
     started, table = time.perf_counter(), read_table(claims)
     names, expected = _listed(listed, table)
     parameters = ReleaseParameters(

@@ -108,19 +108,21 @@ class Release(Result):
 
         `path`: of the rows; the others stand beside it, with endings of their own.
         """
-        path = Path(path)
-        name = path.name.split(".")[0]
-        beside = {
-            "summary": path.with_name(f"{name}.summary.csv"),
-            "shares": path.with_name(f"{name}.shares.csv"),
-        }
-        write_table(self.rows, path)
-        write_table(self.summary, beside["summary"])
-        write_table(self.shares, beside["shares"])
-        codebook = path.with_name(f"{name}.codebook.json")
+        rows, summary, shares, codebook = files = files_of_release(path)
+        write_table(self.rows, rows)
+        write_table(self.summary, summary)
+        write_table(self.shares, shares)
         text = json.dumps(self.codebook(), ensure_ascii=False, indent=2)
         codebook.write_text(text + "\n", encoding="utf-8")
-        return [path, *beside.values(), codebook]
+        return files
+
+
+def files_of_release(path: str | Path) -> list[Path]:
+    """Return the paths of a release's rows, summary, shares and codebook, by that of its rows."""
+    path = Path(path)
+    name = path.name.split(".")[0]
+    endings = ("summary.csv", "shares.csv", "codebook.json")
+    return [path, *(path.with_name(f"{name}.{ending}") for ending in endings)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
