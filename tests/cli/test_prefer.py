@@ -120,7 +120,13 @@ def test_a_mechanism_must_be_named(run: Run, choices: Path) -> None:
     """Nobody learns without privacy by leaving an option out."""
     left_out = run("prefer", choices)
     assert left_out.code == 1
-    assert "auto needs an epsilon" in left_out.err
+    said = " ".join(left_out.err.split())
+    assert "auto needs an epsilon" in said
+    # each way out that the sentence names is one
+    assert "--epsilon 1 " in said
+    assert "--mechanism none" in said
+    assert run("prefer", choices, "--mechanism", "none").code == 0
+    assert run("prefer", choices, "--epsilon", "1").code == 0
 
 
 def test_prefer_protects_and_says_whom(run: Run, choices: Path) -> None:

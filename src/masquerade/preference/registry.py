@@ -67,7 +67,10 @@ def preference_mechanism(
         )
     needed = [field.name for field in dataclasses.fields(kind) if _has_no_default(field)]
     if "epsilon" in needed and "epsilon" not in values:
-        raise ParameterError(f"{name} needs an epsilon above 0, for instance 1.")
+        raise ParameterError(
+            f"{name} needs an epsilon above 0, for instance 1 (--epsilon 1 on the command line). "
+            "To learn without privacy, name the mechanism none (--mechanism none)."
+        )
     mechanism: PreferenceMechanism = kind(**values)
     return mechanism
 
