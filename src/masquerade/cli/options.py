@@ -243,14 +243,16 @@ KindChoice = Annotated[
 ]
 
 
-def refuse_existing(files: Iterable[Path], why: str) -> None:
-    """Refuse to write over the first of these files that exists.
+def refuse_existing(files: Iterable[Path], why: str, *, overwrite: bool) -> None:
+    """Refuse to write over the first of these files that exists, unless `overwrite`.
 
     Parameters
     ----------
     why : str
         What another run costs, as a sentence.
     """
+    if overwrite:
+        return
     # a device such as /dev/null loses nothing
     there = next((path for path in files if path.is_file()), None)
     if there is not None:

@@ -20,7 +20,7 @@ from masquerade.cli.options import (
 from masquerade.cli.terminal import ask_back, show
 
 if TYPE_CHECKING:
-    from masquerade.answers.claims import Duplicates
+    from masquerade.answers.claims import Claims, Duplicates
     from masquerade.mechanisms import Presence
 
 _AGAIN = (
@@ -105,14 +105,10 @@ def randomize(
     Example: masquerade randomize claims.csv --options 0,1 --mechanism
     randomized-response:options=2,epsilon=1 --out reports.csv
     """
-    import pyarrow.compute as pc
-
     from masquerade.answers import Claims
-    from masquerade.answers.frames import write_table
     from masquerade.mechanisms.registry import parse_mechanism, printed_guarantee
 
-    if not overwrite:
-        refuse_existing([out], _AGAIN)
+    refuse_existing([out], _AGAIN, overwrite=overwrite)
     chosen = parse_mechanism(mechanism)
     ask_back(chosen.guarantee(answers=1))
     table = Claims.read(
@@ -126,11 +122,7 @@ def randomize(
     )
     shown = cast("Presence | None", presence)
     reports = chosen.randomize(table, presence=shown)
-    # In the order of names and of reports: that of CLAIMS may follow the answers, and show them.
-    masked = reports.to_arrow()
-    columns = ("task", "worker", *masked.column_names)
-    keys = [(name, "ascending") for name in dict.fromkeys(columns)]
-    write_table(masked.take(pc.sort_indices(masked, sort_keys=keys)), out)
+    _write_sorted(reports, out)
     # Hiding which tasks were answered adds answers; question sampling reports some of them only.
     answers = max(table.most_claims_of_a_worker(), reports.most_claims_of_a_worker())
     promise = printed_guarantee(chosen, chosen.guarantee_with(shown, answers=answers))
@@ -141,3 +133,15 @@ def randomize(
         "out": str(out),
     }
     show(result, as_json=json, title="Reports")
+
+
+def _write_sorted(reports: Claims, out: Path) -> None:
+    """Write reports by task, worker and report: the order of CLAIMS may follow the answers."""
+    import pyarrow.compute as pc
+
+    from masquerade.answers.frames import write_table
+
+    masked = reports.to_arrow()
+    columns = ("task", "worker", *masked.column_names)
+    keys = [(name, "ascending") for name in dict.fromkeys(columns)]
+    write_table(masked.take(pc.sort_indices(masked, sort_keys=keys)), out)

@@ -159,12 +159,8 @@ def release(
     from masquerade.answers.frames import read_table
     from masquerade.release import ReleaseParameters
     from masquerade.release import release as measure
-    from masquerade.release.published import files_of_release
 
-    _require_file(out)
-    if not overwrite:
-        pages = [] if report is None else [report]
-        refuse_existing([*files_of_release(out), *pages], _AGAIN)
+    _require_files(out, report, overwrite=overwrite)
     started, table = time.perf_counter(), read_table(claims)
     names, expected = _listed(listed, table)
     parameters = ReleaseParameters(
@@ -183,9 +179,8 @@ def release(
         duplicates=cast("Duplicates", duplicates),
     )
     _ask_back(published, parameters)
-    files = published.write(out)
-    result = _facts(published, parameters, as_json=json)
-    result["files"], result["out"] = [str(path) for path in files], str(out)
+    files = [str(path) for path in published.write(out)]
+    result = _facts(published, parameters, as_json=json) | {"files": files, "out": str(out)}
     errors = None
     if compare:
         errors = _errors(published, table, missing, duplicates)
@@ -215,15 +210,18 @@ def _write_page(report: Path, published: Release, errors: Any) -> None:
     report.write_text(report_page(published, errors=errors), encoding="utf-8")
 
 
-def _require_file(out: Path | str) -> None:
+def _require_files(out: Path, report: Path | None, *, overwrite: bool) -> None:
     from masquerade.answers.frames import STANDARD
     from masquerade.errors import ParameterError
+    from masquerade.release.published import files_of_release
 
     if out == STANDARD:
         raise ParameterError(
             "--out is standard output (-), and the files beside it have no place there. Name a "
             "file in --out."
         )
+    written = [*files_of_release(out), *([] if report is None else [report])]
+    refuse_existing(written, _AGAIN, overwrite=overwrite)
 
 
 def _facts(
