@@ -55,19 +55,18 @@ def test_a_list_of_objects_is_released_whole(run: Run, numbers: Path) -> None:
     """Listed objects are all in the summary, also without claims; others are not."""
     listed, out = numbers.with_name("listed.csv"), numbers.with_name("out.csv")
     words = ("release", numbers, "--epsilon", "1", "--domain", "0", "10", "--out", out, "--json")
-    words = (*words, "--overwrite")
     for text, given in (
         ("task\nb\nnobody\n", f"{listed}:5"),
         ("task,expected\nb,5\nnobody,5\n", listed),
     ):
         listed.write_text(text)
-        result = run(*words, "--listed", given).json
+        result = run(*words, "--overwrite", "--listed", given).json
         assert result["objects"] == 2
         assert "added or removed" in result["guarantee"]["neighbours"]
         summary = pa_csv.read_csv(numbers.with_name("out.summary.csv")).to_pydict()
         assert summary["task"] == ["b", "nobody"]
     listed.write_text("task\nb\n")
-    refused = run(*words, "--listed", listed)
+    refused = run(*words, "--overwrite", "--listed", listed)
     assert refused.code == 1
     assert "listed.csv:20" in refused.err
 
@@ -115,12 +114,11 @@ def test_objects_can_have_domains_of_their_own(run: Run, numbers: Path) -> None:
     table.write_text("task,low,high\nb,0,3\n")
     out = numbers.with_name("o.csv")
     words = ("--epsilon", "1", "--domain", "0", "10", "--domains", table, "--out", out)
-    words = (*words, "--overwrite")
     assert run("release", numbers, *words).code == 0
     rows = pa_csv.read_csv(out).to_pydict()
     assert max(v for t, v in zip(rows["task"], rows["value"], strict=True) if t == "b") <= 3
     table.write_text("task,low\nb,0\n")
-    assert "high" in run("release", numbers, *words).err
+    assert "high" in run("release", numbers, *words, "--overwrite").err
 
 
 @pytest.mark.parametrize(
