@@ -70,6 +70,7 @@ def test_a_large_result_says_how_far_it_is(site: Site, monkeypatch: pytest.Monke
     public = site.visitor.get(f"/r/{survey.token}", headers={"Accept": "text/html"})
     assert (public.status_code, int(public.headers["refresh"]) > 0) == (202, True)
     assert "One moment" in public.text
+    assert "<p>This is being worked out" in public.text
     go_on.set()
     text = wait(site.owner, results).text
     assert 'id="question-nps"' in wait(site.owner, page).text
