@@ -35,7 +35,6 @@ from masquerade.errors import MasqueradeError, OperationError
 from masquerade.mechanisms import mask_response
 from masquerade.server.db.tables import CANCELLED, CLOSED, FIRST_TEAM
 from masquerade.server.participants.steps import Participation
-from masquerade.server.results.view import published_by
 from masquerade.server.services import Services
 from masquerade.server.surveys.survey_records import SurveyRecord
 from masquerade.server.surveys.templates import PICK
@@ -82,7 +81,8 @@ def seed_demo(services: Services) -> None:
     people = list(zip(made_up_people(), _reports(finished), strict=True))
     # At once, as people do: what waits for the disk then waits together.
     with ThreadPoolExecutor(_AT_ONCE + 1) as crowd:
-        ready = crowd.submit(_ready_page, finished)
+        # The room of results is loaded beside the people, for the first page.
+        ready = crowd.submit(import_module, "masquerade.results.result")
         list(crowd.map(lambda one: take_part(services, survey, one[0], reports=one[1]), people))
     ready.result()
     services.surveys.close(survey)
@@ -93,13 +93,6 @@ def seed_demo(services: Services) -> None:
             *ALL_LEVELS,
         )
     )
-
-
-def _ready_page(finished: Survey) -> None:
-    """Load the room of results, and work out the first page's slow figures, beside the people."""
-    import_module("masquerade.results.result")
-    for level in finished.levels:
-        published_by(level, [PEOPLE] * len(finished.questions))
 
 
 @lru_cache(maxsize=1)
