@@ -259,7 +259,7 @@ def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
         counts = [question.n_by_level.get(level.name) for question in result.questions]
         if not any(counts):
             continue
-        published = _published(level, [max(n or 1, 1) for n in counts])
+        published = _published_by(level, [max(n or 1, 1) for n in counts])
         alone = losses_of_guarantee(level.guarantee())[1]
         found.append(
             ReaderView(
@@ -272,7 +272,7 @@ def _reader(survey: Survey, result: SurveyResult) -> list[ReaderView]:
     return found
 
 
-def _published(level: OfferedLevel, counts: Sequence[int]) -> Published | None:
+def _published_by(level: OfferedLevel, counts: Sequence[int]) -> Published | None:
     """Return the published loss of one person of a level, by the answers to each question."""
     masks = zip(level.mechanisms, counts, strict=True)
     return _published(tuple((str(mask), n) for mask, n in masks))
