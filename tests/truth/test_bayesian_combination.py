@@ -106,6 +106,18 @@ def test_claims_that_tell_nothing_are_said_to(epsilon: Any) -> None:
     assert np.abs(fit.solution_.posteriors - 0.5).max() < 0.1
 
 
+def test_the_remark_on_chance_is_true_of_the_estimates() -> None:
+    """Labels that votes alone decide differ by task, and PRIOR_ONLY does not say otherwise."""
+    votes = {"a": "yyn", "b": "yyy", "c": "yny"}
+    rows = [(task, f"w{i}", vote) for task, cast in votes.items() for i, vote in enumerate(cast)]
+    task, worker, label = zip(*rows, strict=True)
+    fit = BayesianCombination().fit({"task": task, "worker": worker, "label": label})
+    (remark,) = (one for one in fit.remarks_ if one.code == "PRIOR_ONLY")
+    assert len({round(float(each), 6) for each in fit.solution_.posteriors[:, 0]}) > 1
+    assert "one estimate" not in remark.text
+    assert remark.text.startswith("no worker's reliability was learnt, only votes count: chance")
+
+
 def test_claims_that_tell_much_are_not_gated() -> None:
     """A clear crowd has no such remark."""
     claims, _ = crowd(np.random.default_rng(10), tasks=200, workers=30)

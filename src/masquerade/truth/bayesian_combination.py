@@ -238,7 +238,7 @@ class BayesianCombination(CategoricalEstimator):
             members=(alone,),
             prior=start,
             statistics=claims.fold(_judged_by, alone),
-            remarks=(prior_only(reason),),
+            remarks=(prior_only("no worker's reliability was learnt, only votes count", reason),),
         )
 
     def _discount(self, claims: ClaimBlocks) -> tuple[float, ...]:

@@ -129,11 +129,15 @@ class Remark(Result):
 PRIOR_ONLY = "PRIOR_ONLY"
 
 
-def prior_only(reason: str) -> Remark:
-    """Return the remark that the claims tell tasks apart no better than chance."""
-    return Remark(
-        PRIOR_ONLY, f"all tasks have one estimate, that of all answers together: {reason}."
-    )
+def prior_only(estimates: str, reason: str) -> Remark:
+    """Return the remark that the claims tell no more than chance would; it says what estimates are.
+
+    Examples
+    --------
+    >>> print(prior_only("all tasks have one estimate", "reports are noise"))
+    PRIOR_ONLY: all tasks have one estimate: reports are noise.
+    """
+    return Remark(PRIOR_ONLY, f"{estimates}: {reason}.")
 
 
 def remarks_on(claims: Claims, groups: int | None = None) -> tuple[Remark, ...]:

@@ -277,10 +277,12 @@ class Decoding:
         evidence = f"log likelihood ratio {self.model.evidence:.2f}"
         if self.closed:
             reason = f"no better than chance ({evidence}, expected {gate:g} or more)"
-            return (prior_only(f"the claims tell tasks apart {reason}"),)
+            one = "all tasks have one estimate, that of all answers together"
+            return (prior_only(one, f"the claims tell tasks apart {reason}"),)
         if learnt is not None and learnt < _LITTLE:
             mean = f"{learnt:.4f} nats a task"
-            return (prior_only(f"{mean} were learnt, less than {_LITTLE}"),)
+            near = "all tasks have nearly the estimate of all answers together"
+            return (prior_only(near, f"{mean} were learnt, less than {_LITTLE}"),)
         return ()
 
 

@@ -90,7 +90,7 @@ class Moments(NumericEstimator):
         parts = [part for part in parts if part.gain]
         if not parts:
             nothing = np.full(claims.n_tasks, np.nan)
-            remark = prior_only("reports are independent of answers")
+            remark = prior_only("no task has an estimate", "reports are independent of answers")
             return NumericSolution(
                 ValueIntervals(nothing, nothing, nothing, nothing), remarks=(remark,)
             )
