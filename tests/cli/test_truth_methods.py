@@ -183,3 +183,67 @@ def test_probabilities_and_odd_workers_are_written(run: Run, tmp_path: Path) -> 
     assert "another file" in run("truth", table, "--advice", sure, "--probabilities", sure).err
     table.write_text("task,worker,value\na,b,1.5\nc,d,2.5\n")
     assert "these are numbers" in run("truth", table, "--advice", told).err
+
+
+ODD = ("--task-column", "Aufgabe", "--worker-column", "Kodierer", "--label-column", "Urteil")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "said"),
+    [
+        ("1,a,ja\n1,b,\n", (), "column 'Urteil', row 2: the label is missing"),
+        ("1,a,ja\n,b,ja\n", (), "column 'Aufgabe', row 2: the id is missing"),
+        ("1,a,ja\n1,b,x\n", ("--options", "ja,nein"), "column 'Urteil', row 2: 'x' is not one of"),
+        ("1,a,3\n1,b,x\n", ("--kind", "numeric"), "column 'Urteil', row 2: 'x' is not a number"),
+        ("".join(f"{n},a,{n}\n" for n in range(30)), (), "column 'Urteil' holds 30 different"),
+    ],
+)
+def test_columns_are_called_as_in_the_file(
+    run: Run, tmp_path: Path, rows: str, words: tuple[str, ...], said: str
+) -> None:
+    """Errors in columns that options name have the file's own name, never ours."""
+    path = tmp_path / "odd.csv"
+    path.write_text("Aufgabe,Kodierer,Urteil\n" + rows, "utf-8")
+    refused = run("truth", path, *ODD, *words)
+    assert refused.code == 1
+    assert said in " ".join(refused.err.split())
+
+
+@pytest.mark.parametrize(
+    ("head", "words", "lead"),
+    [
+        ("Aufgabe,Kodierer,Urteil", (), ("task", "worker", "label")),
+        ("Aufgabe,Kodierer,Urteil", ODD[4:], ("task", "worker")),
+        ("task,Kodierer,Urteil", ODD[2:4], ("label",)),
+        ("Aufgabe,worker,label", (), ("task",)),
+    ],
+)
+def test_missing_columns_lead_to_the_options_that_name_them(
+    run: Run, tmp_path: Path, head: str, words: tuple[str, ...], lead: tuple[str, ...]
+) -> None:
+    """The refusal lists the file's columns, and an option for each missing one and no other."""
+    path = tmp_path / "odd.csv"
+    path.write_text(f"{head}\n1,a,ja\n1,b,nein\n", "utf-8")
+    refused = run("truth", path, *words)
+    said = " ".join(refused.err.split())
+    assert refused.code == 1
+    assert str(head.split(",")) in said
+    for name in ("task", "worker", "label"):
+        assert (f"--{name}-column" in said) == (name in lead)
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ("aufgabe,label\nt0,b\n", "the table of truths has ['aufgabe', 'label']"),
+        ("task,label\nt0,b\nt1,\n", "column 'label', row 2: the truth is missing"),
+    ],
+)
+def test_columns_of_gold_are_called_as_in_the_file(
+    run: Run, claims: Path, tmp_path: Path, gold: str, said: str
+) -> None:
+    """A label that stands for the truth keeps its name in errors."""
+    path = tmp_path / "gold.csv"
+    path.write_text(gold, "utf-8")
+    refused = run("truth", claims, "--gold", path)
+    assert (refused.code, said in " ".join(refused.err.split())) == (1, True)

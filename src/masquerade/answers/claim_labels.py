@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from masquerade.answers.codes import declared_names, encode, encode_declared
-from masquerade.answers.frames import first_missing, id_column
+from masquerade.answers.frames import first_missing, id_column, own_name
 from masquerade.errors import InputError, MissingValue, SchemaError, UnknownLabel
 from masquerade.exact.arrays import Codes, Floats
 
@@ -26,17 +26,20 @@ def encode_ids(
     """Return the codes and names of tasks or workers, in a declared order if there is one."""
     ids = id_column(table, name, wanted="claim a task and a worker")
     if declared is not None:
-        codes, known = encode_declared(ids, declared, name)
+        codes, known = encode_declared(ids, declared, name, column=own_name(table, name))
         return codes.astype(np.int32), known
     return encode(ids)
 
 
-def guess_kind(column: str, labels: pa.Array) -> Kind:
-    """Return the kind of claims that a column holds, by its name and its labels."""
+def guess_kind(column: str, labels: pa.Array, called: str) -> Kind:
+    """Return the kind of claims that a column holds, by its name and its labels.
+
+    `called`: what people call the column, for messages.
+    """
     if column != "answer":
         return "numeric" if column == "value" else "categorical"
     try:
-        numbers = _with_points(labels, column).cast(pa.float64())
+        numbers = _with_points(labels, called).cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return "categorical"
     distinct = pc.unique(numbers.drop_null())
@@ -44,7 +47,7 @@ def guess_kind(column: str, labels: pa.Array) -> Kind:
         return "numeric"
     if len(distinct) > MOST_OPTIONS_WHEN_GUESSING:
         raise SchemaError(
-            f"column 'answer' holds {len(distinct)} different whole numbers, which may be labels "
+            f"column {called!r} holds {len(distinct)} different whole numbers, which may be labels "
             "or amounts; say kind='categorical' or kind='numeric' (--kind on the command line), or "
             "call the column 'label' or 'value'."
         )

@@ -15,7 +15,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from masquerade.answers.frames import Frame, column_names, is_json, json_rows, read_table, to_arrow
+from masquerade.answers.frames import (
+    Frame,
+    column_names,
+    is_json,
+    json_rows,
+    read_table,
+    to_arrow,
+    with_own_names,
+)
 from masquerade.errors import MasqueradeError, SchemaError
 from masquerade.exact.number import one_of, quantity
 
@@ -181,7 +189,11 @@ class ClaimColumns:
         kept = [name for name in found if name in chosen or name not in chosen.values()]
         if self.label is not None:  # no other column of answers is read in its place
             kept = [name for name in kept if name in chosen or name not in LABEL_COLUMNS]
-        return table.select(kept).rename_columns([chosen.get(name, name) for name in kept])
+        ours_of = {name: chosen.get(name, name) for name in kept}
+        renamed = table.select(kept).rename_columns(list(ours_of.values()))
+        return with_own_names(
+            renamed, {ours: theirs for theirs, ours in ours_of.items() if theirs != ours}
+        )
 
     def _synonym(self, ours: str, found: Sequence[str], taken: Mapping[str, str]) -> str | None:
         known = [

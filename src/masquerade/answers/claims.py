@@ -19,6 +19,7 @@ from masquerade.answers.frames import (
     Frame,
     missing_column,
     missing_entries,
+    own_name,
     plain_column,
     to_arrow,
     write_table,
@@ -134,19 +135,19 @@ class Claims(Result):
         read_off = frozenset(name for name, given in lists.items() if given is None)
         task, known_tasks = encode_ids(table, "task", tasks)
         worker, known_workers = encode_ids(table, "worker", workers)
-        labels = plain_column(table, column)
+        labels, called = plain_column(table, column), own_name(table, column)
         if kind is None:
-            kind = "categorical" if options is not None else guess_kind(column, labels)
+            kind = "categorical" if options is not None else guess_kind(column, labels, called)
         value: NDArray[Any]
         if kind == "categorical":
-            value, names = encode_labels(labels, column, options, null=null)
+            value, names = encode_labels(labels, called, options, null=null)
         elif kind == "numeric":
             if options is not None:
                 raise ParameterError(
                     "options are declared for numeric claims; drop them, or read the claims with "
                     "kind='categorical' (--kind categorical on the command line)."
                 )
-            value, names = to_numbers(labels, column, null=null), None
+            value, names = to_numbers(labels, called, null=null), None
         else:
             raise ParameterError(f"kind is {kind!r}, expected 'categorical' or 'numeric'.")
         claims = cls(task, worker, value, known_tasks, known_workers, names, null, read_off)
@@ -306,25 +307,30 @@ def _complete(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 def _label_column(table: pa.Table) -> str:
     found = table.column_names
     absent = [needed for needed in ("task", "worker") if needed not in found]
+    labels = [name for name in LABEL_COLUMNS if name in found]
+    if labels and not absent:
+        return labels[0]
+    theirs = [own_name(table, name) for name in found]
     if absent:
-        if not set(LABEL_COLUMNS) & set(found):
-            absent.append("label")
-        wrong = missing_column(absent[0], found, others=absent[1:])
-        if len(found) > 2 and "worker" in absent and "label" in absent:
-            wrong = SchemaError(
-                f"{wrong} Where they have other names, say which they are with "
-                "ClaimColumns(task=..., worker=..., label=...) (--task-column, --worker-column, "
-                "--label-column on the command line). Where each further column is an annotator, "
-                "read it with ClaimColumns(layout='wide') (--wide on the command line)."
-            )
-        raise wrong
-    for name in LABEL_COLUMNS:
-        if name in found:
-            return name
-    raise SchemaError(
-        f"none of the columns {list(LABEL_COLUMNS)} is there; the table has {found}. "
-        "Name the column of answers 'label' (categories) or 'value' (numbers)."
-    )
+        absent += [] if labels else ["label"]
+        wrong = str(missing_column(absent[0], theirs, others=absent[1:]))
+    else:
+        absent = ["label"]
+        wrong = (
+            f"none of the columns {list(LABEL_COLUMNS)} is there; the table has {theirs}. "
+            "Name the column of answers 'label' (categories) or 'value' (numbers)."
+        )
+    named = ", ".join(f"{name}=..." for name in absent)
+    flags = ", ".join(f"--{name}-column" for name in absent)
+    known = "it has another name, say which it is" if len(absent) == 1 else ""
+    known = known or "they have other names, say which they are"
+    wrong += f" Where {known} with ClaimColumns({named}) ({flags} of masquerade truth)."
+    if len(found) > 2 and {"worker", "label"} <= set(absent):
+        wrong += (
+            " Where each further column is an annotator, read it with "
+            "ClaimColumns(layout='wide') (--wide of masquerade truth)."
+        )
+    raise SchemaError(wrong)
 
 
 def kept_rows(claims: Claims, duplicates: Duplicates) -> Flags | None:

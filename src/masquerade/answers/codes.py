@@ -76,11 +76,17 @@ def _encode_distances(distance: Integers, span: int, names: pa.Array) -> tuple[C
 
 
 def encode_declared(
-    ids: pa.Array, declared: Sequence[Any], name: str, *, twice: type[Exception] = ParameterError
+    ids: pa.Array,
+    declared: Sequence[Any],
+    name: str,
+    *,
+    twice: type[Exception] = ParameterError,
+    column: str | None = None,
 ) -> tuple[Integers, pa.Array]:
     """Return the ids, none missing, as codes into the declared ones, and these in their order.
 
     `name`: of the column, in the singular. `twice`: raised where one is declared twice.
+    `column`: the column in messages, where it is called otherwise.
     """
     if isinstance(declared, str):
         raise ParameterError(f"{name}s is {declared!r}, expected a sequence of ids.")
@@ -105,8 +111,8 @@ def encode_declared(
     stranger = first_missing(codes)
     if stranger is not None:
         raise InvalidRecord(
-            f"column {name!r}, row {stranger}: {ids[stranger - 1].as_py()!r} is not among the "
-            f"{len(known)} declared {name}s; declare it, or remove the row."
+            f"column {column or name!r}, row {stranger}: {ids[stranger - 1].as_py()!r} is not "
+            f"among the {len(known)} declared {name}s; declare it, or remove the row."
         )
     return codes.to_numpy().astype(np.int64), known
 

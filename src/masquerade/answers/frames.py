@@ -24,6 +24,8 @@ Frame = Any
 #: The path that is standard input or output.
 STANDARD = Path("-")
 
+_EARLIER = b"masquerade: earlier name of "  # key of a renamed column in a schema's metadata
+
 _ENDINGS = ".csv, .csv.gz, .parquet, .xlsx, .json or .jsonl"
 _SEPARATED = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _PARQUET_MAGIC = b"PAR1"
@@ -158,6 +160,27 @@ def column_names(frame: Frame) -> list[str]:
     return list(to_arrow(frame, columns=()).column_names)
 
 
+def with_own_names(table: pa.Table, own: Mapping[str, str]) -> pa.Table:
+    """Return a table that remembers what its renamed columns were called; see `own_name`.
+
+    `own`: the earlier names by the present ones.
+    """
+    known = {_EARLIER + name.encode(): earlier.encode() for name, earlier in own.items()}
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **known})
+
+
+def own_name(table: pa.Table, name: str) -> str:
+    """Return the name that a column has in the table that people gave, for messages.
+
+    Examples
+    --------
+    >>> own_name(with_own_names(pa.table({"task": ["a"]}), {"task": "item"}), "task")
+    'item'
+    """
+    earlier = (table.schema.metadata or {}).get(_EARLIER + name.encode())
+    return name if earlier is None else str(earlier.decode())
+
+
 def plain_column(table: pa.Table, name: str) -> pa.Array:
     """Return one column as one array, dictionaries spelt out."""
     if table.column_names.count(name) > 1:
@@ -165,7 +188,8 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
     column = table[name]
     if isinstance(column.type, pa.BaseExtensionType):
         raise SchemaError(
-            f"column {name!r} holds {column.type.extension_name}; give texts or numbers."
+            f"column {own_name(table, name)!r} holds {column.type.extension_name}; give texts or "
+            "numbers."
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -201,16 +225,18 @@ def missing_column(
 
 def id_column(table: pa.Table, name: str, *, wanted: str) -> pa.Array:
     """Return a column of ids as one array; the error says that every row needs `wanted`."""
-    ids = plain_column(table, name)
+    ids, called = plain_column(table, name), own_name(table, name)
     row = first_missing(ids)
     if row is not None:
         raise MissingValue(
-            f"column {name!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
+            f"column {called!r}, row {row}: the id is missing ({ids[row - 1].as_py()!r}); "
             f"give every {wanted}, or remove the row. In CSV a name such as null stands between "
             "quotes."
         )
     if pa.types.is_nested(ids.type):
-        raise SchemaError(f"column {name!r} holds {ids.type}; give texts or whole numbers as ids.")
+        raise SchemaError(
+            f"column {called!r} holds {ids.type}; give texts or whole numbers as ids."
+        )
     return ids
 
 

@@ -15,9 +15,11 @@ from masquerade.answers.frames import (
     Frame,
     first_missing,
     missing_column,
+    own_name,
     plain_column,
     read_table,
     to_arrow,
+    with_own_names,
 )
 from masquerade.answers.result import Result
 from masquerade.errors import DuplicateClaim, EmptyTable, MissingValue, ParameterError, SchemaError
@@ -62,30 +64,32 @@ class Truths(Result):
             Each names the row and the value. A task may stand twice with the same truth.
         """
         table = to_arrow(frame, columns=("task", "truth", *_INFERRED))
-        names = table.column_names
-        if "truth" not in names:
-            # What the truth methods write can be scored as it is.
-            inferred = [name for name in _INFERRED if name in names]
-            if len(inferred) == 1:
-                names = ["truth" if name == inferred[0] else name for name in names]
-                table = table.rename_columns(names)
-        absent = [name for name in ("task", "truth") if name not in names]
+        found, own = table.column_names, {}
+        # What the truth methods write can be scored as it is.
+        inferred = [name for name in _INFERRED if name in found]
+        if "truth" not in found and len(inferred) == 1:
+            own["truth"] = inferred[0]
+        absent = [name for name in ("task", "truth") if name not in (*found, *own)]
         if absent:
-            raise missing_column(
-                absent[0], table.column_names, table="the table of truths", others=absent[1:]
-            )
+            raise missing_column(absent[0], found, table="the table of truths", others=absent[1:])
         if table.num_rows == 0:
             raise EmptyTable("the table of truths has no rows; expected at least one.")
-        table = pa.table({name: plain_column(table, name) for name in ("task", "truth")})
+        table = with_own_names(
+            pa.table(
+                {name: plain_column(table, own.get(name, name)) for name in ("task", "truth")}
+            ),
+            own,
+        )
         for name in ("task", "truth"):
+            called = own_name(table, name)
             if pa.types.is_nested(table[name].type):
                 raise SchemaError(
-                    f"column {name!r} holds {table[name].type}; give texts or numbers."
+                    f"column {called!r} holds {table[name].type}; give texts or numbers."
                 )
             row = first_missing(plain_column(table, name))
             if row is not None:
                 raise MissingValue(
-                    f"column {name!r}, row {row}: the {name} is missing "
+                    f"column {called!r}, row {row}: the {name} is missing "
                     f"({table[name][row - 1].as_py()!r}); remove the row of the truths."
                 )
         return cls(_once_each(table))
@@ -154,7 +158,8 @@ class Truths(Result):
                 values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            message = f"column 'truth' must hold numbers for numeric claims: {error}"
+            called = own_name(self.table, "truth")
+            message = f"column {called!r} must hold numbers for numeric claims: {error}"
             raise SchemaError(message) from error
 
     def of_tasks(self, names: pa.Array) -> pa.Array:

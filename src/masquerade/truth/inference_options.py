@@ -42,8 +42,8 @@ HELP = {
         "CLAIMS must then have a column level. Not together with --mechanism."
     ),
     "gold": (
-        "Table of known truths of some tasks, with the columns task and truth. Inference "
-        "takes them as given. For labels only."
+        "Table of known truths of some tasks, with the columns task and truth (or label). "
+        "Inference takes them as given. For labels only."
     ),
     "options": (
         "All labels that workers can give, separated by commas, such as yes,no. Default: the "
