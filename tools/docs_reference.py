@@ -105,7 +105,7 @@ def rooms() -> list[str]:
     return [
         f"masquerade.{found.name}"
         for found in pkgutil.iter_modules(masquerade.__path__)
-        if not found.name.startswith("_") and found.name not in ("cli", "lazy")
+        if not found.name.startswith("_") and found.name not in ("cli", "lazy", "plugins")
     ]
 
 

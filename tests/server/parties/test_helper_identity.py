@@ -128,7 +128,7 @@ def test_a_lost_key_ends_surveys_only_on_demand(
     file = shutil.copy(str(services.engine.url.database), tmp_path / "copy.sqlite3")
     engine = connect(f"sqlite:///{file}")
     lost = Settings(f"sqlite:///{file}", server_key_file=tmp_path / "new" / "server.key")
-    with pytest.raises(OperationError, match="1 surveys between two parties are under way"):
+    with pytest.raises(OperationError, match="1 survey between two parties is under way"):
         renew(engine, lost, forget=True)
     done = renew(engine, lost, forget=True, lose_answers=True)
     assert done["surveys_ended"] == 1
