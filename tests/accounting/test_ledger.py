@@ -128,7 +128,7 @@ def test_the_refusal_says_what_is_left() -> None:
 
 def test_clear_answers_are_counted_apart() -> None:
     """Answers in clear have a cap of their own, by default 0, and are never an epsilon of 0."""
-    with pytest.raises(ClearDisclosureRefused, match="asks for 1 answers in clear") as caught:
+    with pytest.raises(ClearDisclosureRefused, match="asks for 1 answer in clear") as caught:
         ledger_of(3).charge("p", "a", clear(1))
     assert (caught.value.needed, caught.value.residual) == (1, 0)
     ledger = ledger_of(3, clear_answers=2)
