@@ -161,7 +161,7 @@ def column_names(frame: Frame) -> list[str]:
 
 
 def with_own_names(table: pa.Table, own: Mapping[str, str]) -> pa.Table:
-    """Return a table that remembers what its renamed columns were called; see `own_name`.
+    """Return a table that keeps the own names of its renamed columns; see `own_name`.
 
     `own`: the earlier names by the present ones.
     """

@@ -34,7 +34,7 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The patience of a program with what a server works out in the background.
+    """Patience of a program with the background work of a server.
 
     `progress` is told the steps done and of all, each time the server says that it is not there.
     """
@@ -197,7 +197,7 @@ class Connection:
         return answer.content
 
     def _go_on(self, answer: _Answer, waiting: Waiting, *, late: bool) -> None:
-        """Tell how far the server is; raise what it says where it is late."""
+        """Tell the progress of the server; raise its error where it is late."""
         try:
             self._read(_Answer(400, "", answer.content))
         except UnderWay as error:

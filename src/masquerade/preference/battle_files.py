@@ -38,7 +38,7 @@ class Votes(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The columns of a file that are read, and what is done with votes that both are bad."""
+    """Columns that are read of a file, and the treatment of votes that both are bad."""
 
     items: tuple[Any, ...] | None
     voter: str | None
@@ -74,7 +74,7 @@ class VoteFile:
 
 
 class Content(NamedTuple):
-    """The items that files name, their number of votes, and how many of them say who voted."""
+    """Items of files, their number of votes, and the number of votes with a voter."""
 
     items: frozenset[str]
     votes: int

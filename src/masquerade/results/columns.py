@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table: what a figure is of, and its numbers.
+    """A row of the table: name and numbers of a figure.
 
     `together`: ends of the interval that holds for all options of the question at once.
     `known`: the value of made-up people.
