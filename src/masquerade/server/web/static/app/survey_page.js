@@ -327,7 +327,8 @@ export class SurveyPage {
   async #loadKinds(data, record) {
     const asked = [data?.kinds, record?.promise?.kinds].flatMap((kinds) => Object.keys(kinds ?? {}));
     try {
-      const split = data?.two_parties ?? record?.promise?.parties;
+      // The second party's page says why it asks nothing, also of a survey that names no parties.
+      const split = this.host ?? data?.two_parties ?? record?.promise?.parties;
       await Promise.all([loadKinds(asked), split && loadViews()]);
     } catch {
       this.unloaded = true;
