@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.honesty.weighted_kinds import QUESTIONS as KINDS
+from tests.honesty.weighted_kinds import RAKED as MARGINS
 from tests.results.made_up_reports import define, reports_of, rows_of
 
 from masquerade.estimation.weights import WeightedReports
@@ -18,24 +20,11 @@ from masquerade.results import SurveyReports, Weighting, survey_result, weighted
 from masquerade.results.question_figures import Figure, QuestionResult
 from masquerade.results.question_reports import TickReports
 from masquerade.results.weighting import WeightedPeople
-from masquerade.surveys import Choice, Number, PromoterScore, Ranking, SeveralOf
+from masquerade.surveys import Number
 from masquerade.surveys.drawn_blocks import NOT_DRAWN
 from masquerade.surveys.survey import Survey
 
-SEX, AGE = Choice("sex", "?", ("Woman", "Man")), Choice("age", "?", ("Young", "Middle", "Old"))
-KINDS = (
-    SEX,
-    AGE,
-    SeveralOf("ticks", "?", ("A", "B", "C")),
-    Number("hours", "?", 0, 40, "h"),
-    Number("maybe", "?", 0, 40, "h", allow_skip=True),
-    PromoterScore("nps", "?"),
-    Ranking("rank", "?", ("a", "b", "c")),
-    Choice("some", "?", ("x", "y"), allow_skip=True),
-)
-MARGINS = Weighting(
-    {"sex": {"Woman": 0.51, "Man": 0.49}, "age": {"Young": 0.3, "Middle": 0.4, "Old": 0.3}}
-)
+SEX, AGE, *_ = KINDS
 DESIGN = Weighting(weights={"age": {"Young": 1.0, "Middle": 2.0, "Old": 4.0}})
 
 

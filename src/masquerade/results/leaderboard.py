@@ -212,7 +212,7 @@ def ranking_result(reports: SurveyReports) -> tuple[ItemStrength, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """A pair of items, the share who prefer the first, and the part of each response in it."""
+    """A pair of items, the share of the first, and the part of each response in it."""
 
     items: tuple[str, str]
     share: Estimate

@@ -57,7 +57,7 @@ def _rows(result: SurveyResult, text: Callable[[str], str]) -> Iterator[list[Cel
 
 
 def _lines(result: SurveyResult) -> Iterator[Line]:
-    """Yield the figures of a result in the order of its questions, then what is of all of them."""
+    """Yield the figures of a result in the order of its questions, then those of the whole."""
     for question in result.questions:
         yield from _shares(result, question)
         yield from _numbers(result, question)

@@ -95,7 +95,7 @@ class Weighting:
         return cls({name: _scaled(name, one) for name, one in margins.items()}, weights, population)
 
     def check(self, questions: Sequence[Question], people: int) -> None:
-        """Raise unless so many people who answered these questions can be weighed.
+        """Check that the weights fit the questions and the number of people.
 
         Raises
         ------

@@ -76,7 +76,7 @@ class _Turns:
         self._waiting.setdefault(team, deque()).append(task)
 
     def next(self) -> _Task | None:
-        """Take out the computation whose turn it is."""
+        """Take out the next computation."""
         if not self._waiting:
             return None
         # `min` takes the first of equals: of teams that were never served, who came first.

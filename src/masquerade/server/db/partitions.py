@@ -340,7 +340,7 @@ class PartitionCopy:
         return "" if done else _IN_USE
 
     def _await_readers(self) -> str:
-        """Wait a little for those who see a moment before the copy."""
+        """Wait a little for readers of a moment before the copy."""
         now = self.connection.scalar(text("SELECT pg_current_xact_id()::text"))
         older = text(
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
@@ -356,7 +356,7 @@ class PartitionCopy:
         return ""
 
     def _discard(self) -> bool:
-        """Delete what is left of a copy that was not put in its place; return whether it is."""
+        """Delete the rest of a copy that was not put in its place; return whether it is."""
         there = f"SELECT coalesce(to_regclass('{self._copy}'), to_regclass('{self._changes}'))"
         if self.connection.scalar(text(there)) is None:
             return True
